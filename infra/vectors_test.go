@@ -42,7 +42,7 @@ func TestVectorTable(t *testing.T) {
 	s.nag(t)
 }
 
-func TestVectorsStandInOnePlace(t *testing.T) {
+func TestVectorsAreInOneStore(t *testing.T) {
 	_, err := parseContext(map[string]any{"dist": fakeDist(t), "vectorBucket": "vectors", "vectorDimensions": "1536"})
 	if err == nil || !strings.Contains(err.Error(), "set one") {
 		t.Errorf("%v", err)

@@ -34,9 +34,9 @@ func newPicky(t *testing.T, status int, refused ...string) *picky {
 				return
 			}
 		}
-		var asked struct{ Stream bool }
-		_ = json.Unmarshal(body, &asked)
-		if asked.Stream {
+		var request struct{ Stream bool }
+		_ = json.Unmarshal(body, &request)
+		if request.Stream {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"{}\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 			return
@@ -54,10 +54,10 @@ func (p *picky) sent() []string {
 	return slices.Clone(p.bodies)
 }
 
-// TestAHostThatRefusesWhatIsAddedIsAskedWithoutIt: the host is called again without the
+// TestRejectedAdditionsAreRetriedWithout: the host is called again without the
 // addition, and from then on never with it, for the host and model that rejected. What the
 // client wrote itself stays.
-func TestAHostThatRefusesWhatIsAddedIsAskedWithoutIt(t *testing.T) {
+func TestRejectedAdditionsAreRetriedWithout(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	const schema = `"output_config":{"format":{"type":"json_schema","schema":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}}}`

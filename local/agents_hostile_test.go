@@ -24,23 +24,23 @@ func TestTasksBelongToTheirWorkspace(t *testing.T) {
 		r.admin("POST", "/agent-servers", fmt.Sprintf(`{"name":%q,"slug":%q,"agent_integration_id":"all","workspace_id":%q}`, slug, slug, ws))
 		keys[slug] = r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["agents.invoke"]}`, ws))["key"].(string)
 	}
-	ask := func(who, method, params string) reply {
+	call := func(who, method, params string) reply {
 		return r.call("POST", "/agent/"+who, rpcBody(method, params), "A2A-Version", "1.0", "X-Gateway-Api-Key", keys[who])
 	}
 	// Nobody's until it is made; then its maker's alone.
-	if got := ask("first", "GetTask", `{"id":"task-1"}`); !strings.Contains(got.body, "-32001") {
+	if got := call("first", "GetTask", `{"id":"task-1"}`); !strings.Contains(got.body, "-32001") {
 		t.Errorf("before it is made: %s", got.body)
 	}
-	if got := ask("first", "SendMessage", tellAgent(false, "a secret")); !strings.Contains(got.body, "heard a secret") {
+	if got := call("first", "SendMessage", agentMessage(false, "a secret")); !strings.Contains(got.body, "heard a secret") {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	asked := up.calls()
+	calls := up.calls()
 	for method, params := range map[string]string{
 		"GetTask": `{"id":%q}`, "CancelTask": `{"id":%q}`, "SubscribeToTask": `{"id":%q}`, "ListTaskPushNotificationConfigs": `{"taskId":%q}`,
 		"SendMessage":          `{"message":{"messageId":"m","role":"ROLE_USER","taskId":%q,"parts":[]}}`,
 		"SendStreamingMessage": `{"message":{"messageId":"m","role":"ROLE_USER","referenceTaskIds":[%q],"parts":[]}}`,
 	} {
-		foreign, missing := ask("second", method, fmt.Sprintf(params, "task-1")), ask("second", method, fmt.Sprintf(params, "nothing"))
+		foreign, missing := call("second", method, fmt.Sprintf(params, "task-1")), call("second", method, fmt.Sprintf(params, "nothing"))
 		if foreign.status != missing.status || foreign.body != missing.body || !strings.Contains(foreign.body, "-32001") {
 			t.Errorf("%s: %d %s\n%d %s", method, foreign.status, foreign.body, missing.status, missing.body)
 		}
@@ -51,31 +51,31 @@ func TestTasksBelongToTheirWorkspace(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"ctx-1", "nothing"} {
-		got := ask("second", "SendMessage", fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","contextId":%q,"parts":[]}}`, id))
+		got := call("second", "SendMessage", fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","contextId":%q,"parts":[]}}`, id))
 		if !strings.Contains(got.body, "-32602") {
 			t.Errorf("context %s: %s", id, got.body)
 		}
 	}
 	// What would be read in another spelling is rejected, and so is what cannot be told.
 	for _, params := range []string{`{"id":"x","Id":"task-1"}`, `{"id":"x","taskId":"x","task_id":"task-1"}`} {
-		if got := ask("second", "GetTask", params); !strings.Contains(got.body, "-32602") {
+		if got := call("second", "GetTask", params); !strings.Contains(got.body, "-32602") {
 			t.Errorf("%s: %s", params, got.body)
 		}
 	}
-	if got := ask("second", "tasks/everything", `{}`); !strings.Contains(got.body, "-32004") {
+	if got := call("second", "tasks/everything", `{}`); !strings.Contains(got.body, "-32004") {
 		t.Errorf("a method that is not known: %s", got.body)
 	}
-	if up.calls() != asked {
+	if up.calls() != calls {
 		t.Errorf("the agent was asked: %+v", up.last())
 	}
 	// A list is divided.
-	if got := ask("first", "ListTasks", `{}`); !strings.Contains(got.body, "task-1") || strings.Contains(got.body, "task-of-others") || !strings.Contains(got.body, `"totalSize":1`) {
+	if got := call("first", "ListTasks", `{}`); !strings.Contains(got.body, "task-1") || strings.Contains(got.body, "task-of-others") || !strings.Contains(got.body, `"totalSize":1`) {
 		t.Errorf("the list: %s", got.body)
 	}
-	if got := ask("second", "ListTasks", `{}`); strings.Contains(got.body, "task-1") || strings.Contains(got.body, "task-of-others") || !strings.Contains(got.body, `"tasks":[]`) {
+	if got := call("second", "ListTasks", `{}`); strings.Contains(got.body, "task-1") || strings.Contains(got.body, "task-of-others") || !strings.Contains(got.body, `"tasks":[]`) {
 		t.Errorf("the other list: %s", got.body)
 	}
-	if got := ask("first", "GetTask", `{"id":"task-1"}`); !strings.Contains(got.body, "task-1") {
+	if got := call("first", "GetTask", `{"id":"task-1"}`); !strings.Contains(got.body, "task-1") {
 		t.Errorf("its own: %s", got.body)
 	}
 	// The other's agent is not there either, whatever is called.
@@ -115,10 +115,10 @@ func TestHostileAgentsAndClients(t *testing.T) {
 		"no parts":                    {"0.3", rpcBody("message/send", `{"message":{"role":"user"}}`), "-32602", 200},
 		"a task that is not a string": {"0.3", rpcBody("tasks/get", `{"id":7}`), "-32602", 200},
 		"a task's name too long":      {"0.3", rpcBody("tasks/get", `{"id":"`+strings.Repeat("a", 300)+`"}`), "-32602", 200},
-		"a method of 1.0":             {"0.3", rpcBody("SendMessage", tellAgent(false, "x")), "-32601", 200},
-		"a method of 1.0 without":     {"", rpcBody("SendMessage", tellAgent(false, "x")), "-32601", 200},
-		"a method of 0.3":             {"1.0", rpcBody("message/send", tellAgent(true, "x")), "-32601", 200},
-		"an unknown version":          {"2.0", rpcBody("SendMessage", tellAgent(false, "x")), "-32009", 200},
+		"a method of 1.0":             {"0.3", rpcBody("SendMessage", agentMessage(false, "x")), "-32601", 200},
+		"a method of 1.0 without":     {"", rpcBody("SendMessage", agentMessage(false, "x")), "-32601", 200},
+		"a method of 0.3":             {"1.0", rpcBody("message/send", agentMessage(true, "x")), "-32601", 200},
+		"an unknown version":          {"2.0", rpcBody("SendMessage", agentMessage(false, "x")), "-32009", 200},
 		"a tenant that is not there":  {"1.0", rpcBody("GetTask", `{"tenant":"other","id":"a"}`), "-32602", 200},
 		"push":                        {"0.3", rpcBody("tasks/pushNotificationConfig/set", `{"taskId":"t","pushNotificationConfig":{"url":"https://example.com"}}`), "-32003", 200},
 		"push beside a message":       {"0.3", rpcBody("message/send", `{"message":{"role":"user","parts":[]},"configuration":{"pushNotificationConfig":{"url":"https://example.com"}}}`), "-32003", 200},
@@ -183,13 +183,13 @@ func TestStreamsThatAreNone(t *testing.T) {
 		if old {
 			plain, streamed = "message/send", "message/stream"
 		}
-		for _, c := range []struct{ method, says string }{{plain, "something"}, {plain, "nothing"}, {streamed, "nothing"}} {
-			got := r.call("POST", "/agent/odd", rpcBody(c.method, tellAgent(old, c.says)), versionOf(old)...)
+		for _, c := range []struct{ method, content string }{{plain, "something"}, {plain, "nothing"}, {streamed, "nothing"}} {
+			got := r.call("POST", "/agent/odd", rpcBody(c.method, agentMessage(old, c.content)), versionOf(old)...)
 			if got.status != 200 || !strings.Contains(got.body, `"code":-32006`) || !strings.Contains(got.body, `"id":"r1"`) || !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
-				t.Errorf("%s, %s: %d %v %s", c.method, c.says, got.status, got.header.Get("Content-Type"), got.body)
+				t.Errorf("%s, %s: %d %v %s", c.method, c.content, got.status, got.header.Get("Content-Type"), got.body)
 			}
 		}
-		if got := r.call("POST", "/agent/odd", rpcBody(streamed, tellAgent(old, "something")), versionOf(old)...); got.status != 200 || !strings.Contains(strings.ToLower(got.body), "completed") {
+		if got := r.call("POST", "/agent/odd", rpcBody(streamed, agentMessage(old, "something")), versionOf(old)...); got.status != 200 || !strings.Contains(strings.ToLower(got.body), "completed") {
 			t.Errorf("%s: %d %s", streamed, got.status, got.body)
 		}
 	}
@@ -240,12 +240,12 @@ func TestAgentsThatAreSilent(t *testing.T) {
 	}))
 	t.Cleanup(func() { up.CloseClientConnections(); up.Close() })
 	r.registerAgent("silent", up.URL, "")
-	for _, c := range []struct{ method, says, code string }{
+	for _, c := range []struct{ method, content, code string }{
 		{"message/send", "x", "-32603"}, {"message/stream", "x", "-32603"}, {"message/stream", "break off", "-32006"},
 	} {
-		got := r.call("POST", "/agent/silent", rpcBody(c.method, tellAgent(true, c.says)))
+		got := r.call("POST", "/agent/silent", rpcBody(c.method, agentMessage(true, c.content)))
 		if got.status != 200 || !strings.Contains(got.body, `"code":`+c.code) || !strings.Contains(got.body, "trace_id") || (c.method == "message/stream") != strings.Contains(got.body, `"state":"working"`) {
-			t.Errorf("%s, %s: %d %s", c.method, c.says, got.status, got.body)
+			t.Errorf("%s, %s: %d %s", c.method, c.content, got.status, got.body)
 		}
 	}
 }
@@ -268,7 +268,7 @@ func TestCredentialsGoToTheirHostAlone(t *testing.T) {
 	}))
 	t.Cleanup(home.Close)
 	r.registerAgent("moved", home.URL, `,"auth_type":"headers","configurations":{"headers":{"X-Pass":"`+secret+`"},"forward_headers":["x-mine"]}`)
-	got := r.call("POST", "/agent/moved", rpcBody("message/send", tellAgent(true, "x")), "X-Mine", "mine")
+	got := r.call("POST", "/agent/moved", rpcBody("message/send", agentMessage(true, "x")), "X-Mine", "mine")
 	if !strings.Contains(got.body, "heard x") || own.Load() == 0 {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
@@ -278,7 +278,7 @@ func TestCredentialsGoToTheirHostAlone(t *testing.T) {
 		}
 	}
 	r.registerAgent("home", elsewhere.URL, `,"auth_type":"headers","configurations":{"headers":{"X-Pass":"`+secret+`"},"forward_headers":["x-mine"]}`)
-	r.call("POST", "/agent/home", rpcBody("message/send", tellAgent(true, "x")), "X-Mine", "mine", "A2A-Extensions", "https://e.example.com")
+	r.call("POST", "/agent/home", rpcBody("message/send", agentMessage(true, "x")), "X-Mine", "mine", "A2A-Extensions", "https://e.example.com")
 	if h := elsewhere.last().header; h.Get("X-Pass") != secret || h.Get("X-Mine") != "mine" || h.Get("X-A2A-Extensions") != "https://e.example.com" || h.Get("X-Gateway-Api-Key") != "" {
 		t.Errorf("the host that is registered got %v", h)
 	}

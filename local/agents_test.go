@@ -65,18 +65,18 @@ func (a *anAgent) rpc(w http.ResponseWriter, raw []byte) {
 		http.Error(w, "no", http.StatusBadRequest)
 		return
 	}
-	said := "nothing"
+	text := "nothing"
 	if msg, ok := m.Params["message"].(map[string]any); ok {
 		parts, _ := msg["parts"].([]any)
 		if len(parts) > 0 {
-			said, _ = parts[0].(map[string]any)["text"].(string)
+			text, _ = parts[0].(map[string]any)["text"].(string)
 		}
 	}
 	state, agent, kind, textKind := `"TASK_STATE_COMPLETED"`, `"ROLE_AGENT"`, ``, ``
 	if a.old {
 		state, agent, kind, textKind = `"completed"`, `"agent"`, `"kind":"task",`, `"kind":"text",`
 	}
-	task := fmt.Sprintf(`{%s"id":"task-1","contextId":"ctx-1","status":{"state":%s,"message":{"messageId":"m","role":%s,"parts":[{%s"text":%q}]}}}`, kind, state, agent, textKind, "heard "+said)
+	task := fmt.Sprintf(`{%s"id":"task-1","contextId":"ctx-1","status":{"state":%s,"message":{"messageId":"m","role":%s,"parts":[{%s"text":%q}]}}}`, kind, state, agent, textKind, "heard "+text)
 	wrapped := task
 	if !a.old {
 		wrapped = `{"task":` + task + `}`
@@ -87,12 +87,12 @@ func (a *anAgent) rpc(w http.ResponseWriter, raw []byte) {
 		result = wrapped
 	case "message/stream", "SendStreamingMessage", "tasks/resubscribe", "SubscribeToTask":
 		w.Header().Set("Content-Type", "text/event-stream")
-		artifact := fmt.Sprintf(`{"taskId":"task-1","contextId":"ctx-1","artifact":{"artifactId":"a","parts":[{"text":%q}]}}`, "heard "+said)
+		artifact := fmt.Sprintf(`{"taskId":"task-1","contextId":"ctx-1","artifact":{"artifactId":"a","parts":[{"text":%q}]}}`, "heard "+text)
 		final := `{"taskId":"task-1","contextId":"ctx-1","status":{"state":"TASK_STATE_COMPLETED"}}`
 		events := []string{`{"artifactUpdate":` + artifact + `}`, `{"statusUpdate":` + final + `}`}
 		if a.old {
 			events = []string{
-				fmt.Sprintf(`{"kind":"artifact-update","taskId":"task-1","contextId":"ctx-1","artifact":{"artifactId":"a","parts":[{"kind":"text","text":%q}]}}`, "heard "+said),
+				fmt.Sprintf(`{"kind":"artifact-update","taskId":"task-1","contextId":"ctx-1","artifact":{"artifactId":"a","parts":[{"kind":"text","text":%q}]}}`, "heard "+text),
 				`{"kind":"status-update","taskId":"task-1","contextId":"ctx-1","status":{"state":"completed"},"final":true}`,
 			}
 		}
@@ -157,7 +157,7 @@ func rpcBody(method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":"r1","method":%q,"params":%s}`, method, params)
 }
 
-func tellAgent(old bool, text string) string {
+func agentMessage(old bool, text string) string {
 	if old {
 		return fmt.Sprintf(`{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":%q}]}}`, text)
 	}
@@ -186,14 +186,14 @@ func TestAgentBridges(t *testing.T) {
 				send, stream, get, state = "message/send", "message/stream", "tasks/get", `"completed"`
 			}
 			name := fmt.Sprintf("client 0.3 %t, agent 0.3 %t", client, old)
-			got := r.call("POST", "/agent/"+slug, rpcBody(send, tellAgent(client, "hi")), versionOf(client)...)
+			got := r.call("POST", "/agent/"+slug, rpcBody(send, agentMessage(client, "hi")), versionOf(client)...)
 			if got.status != 200 || !strings.Contains(got.body, "heard hi") || !strings.Contains(got.body, state) || !strings.Contains(got.body, `"id":"r1"`) || strings.Contains(got.body, `"kind"`) != client {
 				t.Errorf("%s: send: %d %s", name, got.status, got.body)
 			}
 			if want := map[bool]string{true: "0.3", false: "1.0"}[old]; up.last().header.Get("A2A-Version") != want || strings.Contains(up.last().body, `"kind":"message"`) != old {
 				t.Errorf("%s: the agent was sent %+v", name, up.last())
 			}
-			got = r.call("POST", "/agent/"+slug, rpcBody(stream, tellAgent(client, "hi")), versionOf(client)...)
+			got = r.call("POST", "/agent/"+slug, rpcBody(stream, agentMessage(client, "hi")), versionOf(client)...)
 			if got.status != 200 || !strings.HasPrefix(got.header.Get("Content-Type"), "text/event-stream") || strings.Count(got.body, "data: ") != 2 || !strings.Contains(got.body, "heard hi") || strings.Contains(got.body, `"final":true`) != client {
 				t.Errorf("%s: stream: %d %v %s", name, got.status, got.header, got.body)
 			}
@@ -203,15 +203,15 @@ func TestAgentBridges(t *testing.T) {
 			}
 
 			// The same by HTTP+JSON.
-			prefix, said := "/agent/"+slug, `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"rest"}]}}`
+			prefix, response := "/agent/"+slug, `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"rest"}]}}`
 			if client {
-				prefix, said = prefix+"/v1", `{"request":{"messageId":"m1","role":"ROLE_USER","content":[{"text":"rest"}]}}`
+				prefix, response = prefix+"/v1", `{"request":{"messageId":"m1","role":"ROLE_USER","content":[{"text":"rest"}]}}`
 			}
-			got = r.call("POST", prefix+"/message:send", said, versionOf(client)...)
+			got = r.call("POST", prefix+"/message:send", response, versionOf(client)...)
 			if got.status != 200 || !strings.Contains(got.body, "heard rest") || !strings.Contains(got.body, `"task":{`) || strings.Contains(got.body, `"content":[`) != client {
 				t.Errorf("%s: REST send: %d %s", name, got.status, got.body)
 			}
-			got = r.call("POST", prefix+"/message:stream", said, versionOf(client)...)
+			got = r.call("POST", prefix+"/message:stream", response, versionOf(client)...)
 			if got.status != 200 || strings.Count(got.body, "data: {\"artifactUpdate\"")+strings.Count(got.body, "data: {\"statusUpdate\"") != 2 {
 				t.Errorf("%s: REST stream: %d %s", name, got.status, got.body)
 			}
@@ -236,7 +236,7 @@ func TestAgentsAreGoverned(t *testing.T) {
 	up := newAgent(t, false, "")
 	server, integration := r.registerAgent("agent", up.URL, "")
 	at := fmt.Sprintf(`"workspace_id":%q`, r.workspace())
-	ask := func(method, params string, headers ...string) reply {
+	call := func(method, params string, headers ...string) reply {
 		return r.call("POST", "/agent/agent", rpcBody(method, params), append([]string{"A2A-Version", "1.0"}, headers...)...)
 	}
 
@@ -260,7 +260,7 @@ func TestAgentsAreGoverned(t *testing.T) {
 					}
 				}
 			}
-			if got := ask("SendMessage", named); strings.Contains(got.body, "heard x") != on || !on && !strings.Contains(got.body, "-32004") {
+			if got := call("SendMessage", named); strings.Contains(got.body, "heard x") != on || !on && !strings.Contains(got.body, "-32004") {
 				t.Errorf("skill %t: %d %s", on, got.status, got.body)
 			}
 		}
@@ -274,16 +274,16 @@ func TestAgentsAreGoverned(t *testing.T) {
 	one := fmt.Sprintf(`[%q]`, words["id"])
 	guard(one, `[]`)
 	for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
-		if got := ask(method, tellAgent(false, "my hunter2")); got.status != 446 || strings.Contains(got.body, "heard") {
+		if got := call(method, agentMessage(false, "my hunter2")); got.status != 446 || strings.Contains(got.body, "heard") {
 			t.Errorf("%s, before: %d %s", method, got.status, got.body)
 		}
-		if got := ask(method, tellAgent(false, "fine")); got.status != 200 || !strings.Contains(got.body, "heard fine") {
+		if got := call(method, agentMessage(false, "fine")); got.status != 200 || !strings.Contains(got.body, "heard fine") {
 			t.Errorf("%s, passed: %d %s", method, got.status, got.body)
 		}
 	}
 	guard(`[]`, one)
 	for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
-		if got := ask(method, tellAgent(false, "my hunter2")); strings.Contains(got.body, "heard") || !strings.Contains(got.body, "446") {
+		if got := call(method, agentMessage(false, "my hunter2")); strings.Contains(got.body, "heard") || !strings.Contains(got.body, "446") {
 			t.Errorf("%s, behind: %d %s", method, got.status, got.body)
 		}
 	}
@@ -292,7 +292,7 @@ func TestAgentsAreGoverned(t *testing.T) {
 	// Rates count calls.
 	limited := r.admin("POST", "/api-keys/workspace/service", `{"name":"limited","scopes":["agents.invoke"],"rate_limits":[{"type":"requests","unit":"rpd","value":1}],`+at+`}`)["key"].(string)
 	for i, want := range []int{200, 429, 429} {
-		got := ask("SendMessage", tellAgent(false, "x"), "X-Gateway-Api-Key", limited)
+		got := call("SendMessage", agentMessage(false, "x"), "X-Gateway-Api-Key", limited)
 		if got.status != want || want == 429 && (!strings.Contains(got.body, `"id":"r1"`) || got.header.Get("Retry-After") == "") {
 			t.Errorf("call %d: %d %s", i, got.status, got.body)
 		}
@@ -310,20 +310,20 @@ func TestAgentsAreGoverned(t *testing.T) {
 		"by id":            {workspaceKey, "/agent/" + server, 404},
 	} {
 		for below, shape := range map[string]string{"": `"jsonrpc":"2.0"`, "/message:send": `"error":{`, "/.well-known/agent-card.json": `"error":{`} {
-			got := r.call("POST", c.path+below, rpcBody("SendMessage", tellAgent(false, "x")), "A2A-Version", "1.0", "X-Gateway-Api-Key", c.key)
+			got := r.call("POST", c.path+below, rpcBody("SendMessage", agentMessage(false, "x")), "A2A-Version", "1.0", "X-Gateway-Api-Key", c.key)
 			if got.status != c.status || !strings.Contains(got.body, shape) {
 				t.Errorf("%s%s: %d %s", name, below, got.status, got.body)
 			}
 		}
 	}
 	r.admin("PUT", "/agent-servers/"+server+"/user-access", `{"default_user_access":"deny",`+at+`}`)
-	if got := ask("SendMessage", tellAgent(false, "x")); got.status != 403 {
+	if got := call("SendMessage", agentMessage(false, "x")); got.status != 403 {
 		t.Errorf("no access: %d %s", got.status, got.body)
 	}
 
 	// Each leaves one record.
 	eventually(t, func() error {
-		said, limits := 0, 0
+		responses, limits := 0, 0
 		for _, rec := range archived(t, r.g) {
 			if rec.Call == nil || rec.Call.Protocol != "a2a" || rec.Call.Decision == "server" {
 				continue
@@ -335,19 +335,19 @@ func TestAgentsAreGoverned(t *testing.T) {
 			case rec.ClientStatus == 429:
 				limits++
 			case rec.Call.Method == "SendMessage" && rec.Call.Decision == usage.CallAllowed && rec.ClientStatus == 200:
-				if said++; rec.Usage.InputTokens() == 0 || rec.Usage.OutputTokens() == 0 || !rec.Usage.Estimated {
+				if responses++; rec.Usage.InputTokens() == 0 || rec.Usage.OutputTokens() == 0 || !rec.Usage.Estimated {
 					t.Errorf("tokens: %+v", rec.Usage)
 				}
 			}
 		}
-		if said < 4 || limits != 2 {
-			return fmt.Errorf("%d calls and %d refusals are recorded", said, limits)
+		if responses < 4 || limits != 2 {
+			return fmt.Errorf("%d calls and %d refusals are recorded", responses, limits)
 		}
 		return nil
 	})
 }
 
-var anAgentCall = rpcBody("SendMessage", tellAgent(false, "Hello"))
+var anAgentCall = rpcBody("SendMessage", agentMessage(false, "Hello"))
 
 // aSampleAgent registers the agent of the matrix of routes, once.
 func aSampleAgent(r *running) string {

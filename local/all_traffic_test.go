@@ -21,7 +21,7 @@ func TestEveryKindOfTrafficIsBookedAsBilled(t *testing.T) {
 	r.registerMCP("tools", tools.URL, "")
 
 	records, alsoBilled := 0, int64(0) // alsoBilled by providers that keep no bill
-	ask := func(status int, method, path, body string, headers ...string) reply {
+	send := func(status int, method, path, body string, headers ...string) reply {
 		t.Helper()
 		records++
 		got := r.call(method, path, body, append(append([]string{}, own...), headers...)...)
@@ -32,7 +32,7 @@ func TestEveryKindOfTrafficIsBookedAsBilled(t *testing.T) {
 	}
 	chat := func(status int, message, more string, headers ...string) reply {
 		t.Helper()
-		return ask(status, "POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", message, more), headers...)
+		return send(status, "POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", message, more), headers...)
 	}
 	config := func(text string) []string { return []string{"X-Gateway-Config", text} }
 	kinds := []struct {
@@ -41,7 +41,7 @@ func TestEveryKindOfTrafficIsBookedAsBilled(t *testing.T) {
 	}{
 		{"plain, streamed and translated", func() {
 			for _, c := range traffic {
-				ask(200, "POST", c.path, c.body)
+				send(200, "POST", c.path, c.body)
 			}
 		}},
 		{"cancelled", func() {
@@ -55,7 +55,7 @@ func TestEveryKindOfTrafficIsBookedAsBilled(t *testing.T) {
 		{"retried and fallen back", func() {
 			chat(200, "again\nmock: status=503 times=1", "", config(`{"retry":{"attempts":1}}`)...)
 			r.order(1, "gpt-4o-mini", "status=500")
-			ask(200, "POST", "/chat/completions", `{"messages":[{"role":"user","content":"elsewhere"}],"max_tokens":20}`, config(`{"strategy":{"mode":"fallback"},"targets":[{"provider":"@mock","override_params":{"model":"gpt-4o-mini"}},{"provider":"@mock-anthropic","override_params":{"model":"claude-sonnet-4-5"}}]}`)...)
+			send(200, "POST", "/chat/completions", `{"messages":[{"role":"user","content":"elsewhere"}],"max_tokens":20}`, config(`{"strategy":{"mode":"fallback"},"targets":[{"provider":"@mock","override_params":{"model":"gpt-4o-mini"}},{"provider":"@mock-anthropic","override_params":{"model":"claude-sonnet-4-5"}}]}`)...)
 		}},
 		{"cached", func() {
 			for _, want := range []string{"MISS", "HIT", "HIT"} {
@@ -74,25 +74,25 @@ func TestEveryKindOfTrafficIsBookedAsBilled(t *testing.T) {
 			chat(429, "mock: status=429", "")
 			chat(502, "mock: html", "")
 			chat(503, "mock: drop", "")
-			ask(400, "POST", "/chat/completions", `{"model":"@mock/gpt-4o-mini","messages":5}`)
+			send(400, "POST", "/chat/completions", `{"model":"@mock/gpt-4o-mini","messages":5}`)
 		}},
 		{"passed through", func() {
 			for _, more := range []string{"", `,"stream":true,"stream_options":{"include_usage":true}`} {
-				ask(200, "POST", "/proxy/chat/completions", chatBody("gpt-4o-mini", "as it is", more), "X-Gateway-Provider", "@mock")
+				send(200, "POST", "/proxy/chat/completions", chatBody("gpt-4o-mini", "as it is", more), "X-Gateway-Provider", "@mock")
 			}
 		}},
 		{"in the background", func() {
 			h := []string{"X-Gateway-Provider", "@later"}
-			got := ask(200, "POST", "/responses", `{"model":"gpt-4o-mini","input":"Hello","background":true}`, h...)
+			got := send(200, "POST", "/responses", `{"model":"gpt-4o-mini","input":"Hello","background":true}`, h...)
 			id := textAt(got.json(t), "id")
 			for range readyAfter + 2 {
-				ask(200, "GET", "/responses/"+id, "", h...)
+				send(200, "GET", "/responses/"+id, "", h...)
 			}
 			alsoBilled += 100*150 + 50*600
 		}},
 		{"in batches", func() {
 			const rows = 12
-			b := r.ended(key, r.runBatch(key, r.keep(key, chatRows(rows, "@mock/gpt-4o-mini", greeting)), ""))
+			b := r.ended(key, r.runBatch(key, r.storeRows(key, chatRows(rows, "@mock/gpt-4o-mini", greeting)), ""))
 			if b["status"] != "completed" {
 				t.Fatalf("%v", b)
 			}

@@ -69,9 +69,9 @@ func TestAllowedModelsHoldForWhatIsPassedThrough(t *testing.T) {
 		if len(c.headers) > 0 && c.headers[0] == "X-Gateway-Config" {
 			headers = c.headers
 		}
-		before := host.asked.Load()
+		before := host.requests.Load()
 		got := r.call("POST", c.path, c.body, headers...)
-		if asked := host.asked.Load() != before; got.status != c.want || asked && got.status == 403 {
+		if sent := host.requests.Load() != before; got.status != c.want || sent && got.status == 403 {
 			t.Errorf("%s %.200q: %d %s", c.path, c.body, got.status, got.body)
 		}
 	}

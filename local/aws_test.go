@@ -65,8 +65,8 @@ func callAWS(t *testing.T, method, url, key, body string) (int, string) {
 // the workers.
 func checkGateway(t *testing.T, url string) {
 	t.Helper()
-	const ask = `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}`
-	if status, body := callAWS(t, "POST", url+"/chat/completions", "workspace-key-of-this-test", ask); status != 200 || !strings.Contains(body, "chat.completion") {
+	const request = `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}`
+	if status, body := callAWS(t, "POST", url+"/chat/completions", "workspace-key-of-this-test", request); status != 200 || !strings.Contains(body, "chat.completion") {
 		t.Fatalf("chat: %d %s", status, body)
 	}
 	if status, body := callAWS(t, "GET", url+"/models/gpt-4o-mini", "workspace-key-of-this-test", ""); status != 200 {
@@ -75,7 +75,7 @@ func checkGateway(t *testing.T, url string) {
 	if status, body := callAWS(t, "POST", url+"/configs", "admin-key-of-this-test", `{"name":"A","workspace_id":"default","config":{"retry":{"attempts":1}}}`); status != 200 {
 		t.Errorf("config: %d %s", status, body)
 	}
-	if status, _ := callAWS(t, "POST", url+"/chat/completions", "nobody", ask); status != 401 {
+	if status, _ := callAWS(t, "POST", url+"/chat/completions", "nobody", request); status != 401 {
 		t.Errorf("unknown key: %d", status)
 	}
 	checkBatch(t, url)

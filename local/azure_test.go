@@ -36,7 +36,7 @@ func TestAzureWithEntraAndDeployments(t *testing.T) {
 	r.save("az", `"ai_provider_id":"azure-openai","configurations":{`+azureDeployments+entraFields(mockprovider.AzureSecret)+`,"custom_host":"`+host+`"}`)
 	r.save("az-key", `"ai_provider_id":"azure-openai","key":"mock-azure","configurations":{`+azureDeployments+`,"azure_auth_mode":"default","custom_host":"`+host+`"}`)
 	r.save("az-wrong", `"ai_provider_id":"azure-openai","configurations":{`+azureDeployments+entraFields("another secret")+`,"custom_host":"`+host+`"}`)
-	a := &asker{running: r}
+	a := &countingClient{running: r}
 	for _, c := range []struct{ path, body, sentTo, query, sent, want string }{
 		{"/chat/completions", chatBody("@az/gpt-4o", "mock: echo\nHello", ""), "/deployments/dep-4o/chat/completions", "api-version=2024-10-21", `"gpt-4o"`, `Hello`},
 		{"/chat/completions", chatBody("@az/gpt-4o", "mock: echo\nHello", `,"stream":true`), "/deployments/dep-4o/chat/completions", "api-version=2024-10-21", "include_usage", `Hello`},
@@ -46,7 +46,7 @@ func TestAzureWithEntraAndDeployments(t *testing.T) {
 		{"/embeddings", `{"model":"@az/text-embedding-3-small","input":"one two"}`, "/v1/embeddings", "", `"dep-emb"`, `"embedding"`},
 		{"/images/generations", `{"model":"@az/dall-e-3","prompt":"a cat"}`, "/deployments/dall-e-3/images/generations", "api-version=2024-10-21", `"dall-e-3"`, `"url"`},
 	} {
-		got := a.ask(c.path, c.body)
+		got := a.send(c.path, c.body)
 		last := mock.Requests(1)[0]
 		if !strings.Contains(got.body, c.want) || last.Path != "/azure-openai"+c.sentTo || last.Query != c.query || !strings.Contains(string(last.Body), c.sent) {
 			t.Errorf("%s: %.400s\nsent to %s?%s: %s", c.body, got.body, last.Path, last.Query, last.Body)
@@ -58,7 +58,7 @@ func TestAzureWithEntraAndDeployments(t *testing.T) {
 	// The chunk without choices that Azure begins with is for clients that are not
 	// strict about OpenAI's shape only.
 	for strict, want := range map[string]int{"true": 0, "false": 1} {
-		got := a.ask("/chat/completions", chatBody("@az/gpt-4o", "mock: echo\nHello", `,"stream":true`), "X-Gateway-Strict-Open-Ai-Compliance", strict)
+		got := a.send("/chat/completions", chatBody("@az/gpt-4o", "mock: echo\nHello", `,"stream":true`), "X-Gateway-Strict-Open-Ai-Compliance", strict)
 		if n := strings.Count(got.body, `"prompt_filter_results"`); n != want || !strings.Contains(got.body, "[DONE]") {
 			t.Errorf("strict %s: %s", strict, got.body)
 		}

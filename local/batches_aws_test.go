@@ -12,7 +12,7 @@ import (
 // checkBatch runs a batch of three rows on the stores of AWS.
 func checkBatch(t *testing.T, url string) {
 	t.Helper()
-	ask := func(method, path, body string, headers ...string) reply {
+	call := func(method, path, body string, headers ...string) reply {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body))
 		if err != nil {
@@ -35,10 +35,10 @@ func checkBatch(t *testing.T, url string) {
 		}
 		return reply{res.StatusCode, res.Header, string(got)}
 	}
-	file := ask("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+chatRows(3, "@mock/gpt-4o-mini", greeting)), formType...).json(t)["id"]
-	id := ask("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"immediate"}`, file), "Content-Type", "application/json").json(t)["id"].(string)
+	file := call("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+chatRows(3, "@mock/gpt-4o-mini", greeting)), formType...).json(t)["id"]
+	id := call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"immediate"}`, file), "Content-Type", "application/json").json(t)["id"].(string)
 	for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		b := ask("GET", "/batches/"+id, "").json(t)
+		b := call("GET", "/batches/"+id, "").json(t)
 		if b["status"] == "completed" {
 			if fmt.Sprint(b["request_counts"]) != counts(3, 3, 0) {
 				t.Errorf("%v", b)
@@ -49,7 +49,7 @@ func checkBatch(t *testing.T, url string) {
 			t.Fatalf("%v", b)
 		}
 	}
-	if rows := readRows(t, ask("GET", "/batches/"+id+"/output", "").body); len(rows) != 3 || rows[2].CustomID != "row-2" {
+	if rows := readRows(t, call("GET", "/batches/"+id+"/output", "").body); len(rows) != 3 || rows[2].CustomID != "row-2" {
 		t.Errorf("%+v", rows)
 	}
 }

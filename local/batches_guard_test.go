@@ -39,7 +39,7 @@ func (h *batchHost) serve(t *testing.T) string {
 	mux.HandleFunc("GET /v1/batches/batch_1", batch)
 	mux.HandleFunc("GET /v1/files/file-out/content", func(w http.ResponseWriter, _ *http.Request) {
 		for _, row := range readRows(t, h.sent()) {
-			text := strings.ToUpper(row.said())
+			text := strings.ToUpper(row.text())
 			fmt.Fprintf(w, `{"id":"r","custom_id":%q,"response":{"status_code":200,"request_id":"q","body":{"id":"c","object":"chat.completion","created":1,"model":"gpt-4o-mini","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%q}}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}},"error":null}`+"\n", row.CustomID, text)
 		}
 	})
@@ -54,8 +54,8 @@ func (h *batchHost) sent() string {
 	return h.rows
 }
 
-// said is the word that a sent row asks about.
-func (r outputRow) said() string {
+// text is the word that a sent row asks about.
+func (r outputRow) text() string {
 	switch r.CustomID {
 	case "row-0":
 		return "plain"
@@ -74,7 +74,7 @@ func TestGuardrailsJudgeTheRowsOfABatchThatAProviderRuns(t *testing.T) {
 	r := start(t)
 	r.admin("POST", "/virtual-keys", fmt.Sprintf(`{"name":"Host","slug":"host","provider":"openai","key":"of-the-provider","workspace_id":"default","customHost":%q}`, host.serve(t)))
 	texts := []string{"plain words", "FORBIDDENWORD", "mail ann@example.com", "say the leak"}
-	file := r.keep(workspaceKey, chatRows(len(texts), "gpt-4o-mini", func(i int) string { return texts[i] }))
+	file := r.storeRows(workspaceKey, chatRows(len(texts), "gpt-4o-mini", func(i int) string { return texts[i] }))
 	r.guardBatches("FORBIDDENWORD", "LEAK")
 	id := r.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","gateway_options":{"x-gateway-virtual-key":"host"}}`, file), asGateway(workspaceKey)...)
 	b := r.ended(workspaceKey, id)
@@ -115,7 +115,7 @@ func TestGuardrailsRefuseEveryRowOfABatch(t *testing.T) {
 	host := &batchHost{}
 	r := start(t)
 	r.admin("POST", "/virtual-keys", fmt.Sprintf(`{"name":"Host","slug":"host","provider":"openai","key":"of-the-provider","workspace_id":"default","customHost":%q}`, host.serve(t)))
-	file := r.keep(workspaceKey, chatRows(2, "gpt-4o-mini", func(int) string { return "FORBIDDENWORD" }))
+	file := r.storeRows(workspaceKey, chatRows(2, "gpt-4o-mini", func(int) string { return "FORBIDDENWORD" }))
 	r.guardBatches("FORBIDDENWORD", "LEAK")
 	id := r.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","gateway_options":{"x-gateway-virtual-key":"host"}}`, file), asGateway(workspaceKey)...)
 	b := r.ended(workspaceKey, id)

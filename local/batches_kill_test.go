@@ -30,7 +30,7 @@ func TestABatchGoesOnAfterItsProcessWasKilled(t *testing.T) {
 	r := p.at(t)
 	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Outer","slug":"outer","ai_provider_id":"openai","key":"mock-outer","configurations":{"custom_host":%q}}`, "http://"+strings.TrimPrefix(addr, "http://")+"/v1"))
 	r.admin("PUT", "/integrations/outer/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
-	file := r.keep(workspaceKey, chatRows(rows, "@outer/gpt-4o-mini", slowFrom(50)))
+	file := r.storeRows(workspaceKey, chatRows(rows, "@outer/gpt-4o-mini", slowFrom(50)))
 	id := r.runBatch(workspaceKey, file, "")
 	done := func() int {
 		b := r.call("GET", "/batches/"+id, "", asGateway(workspaceKey)...).json(t)
@@ -85,9 +85,9 @@ func TestABatchGoesOnAfterItsProcessWasKilled(t *testing.T) {
 				return fmt.Errorf("%d of %d accepted rows are in the books", len(recorded), len(accepted))
 			}
 		}
-		asked := int(mock.Bill().Total.Requests)
-		if len(recorded) > asked || asked > rows+2*batchPace.Flush {
-			return fmt.Errorf("%d records, and the provider was asked %d times", len(recorded), asked)
+		sent := int(mock.Bill().Total.Requests)
+		if len(recorded) > sent || sent > rows+2*batchPace.Flush {
+			return fmt.Errorf("%d records, and the provider was asked %d times", len(recorded), sent)
 		}
 		return nil
 	})
@@ -108,7 +108,7 @@ func TestABatchOutlivesAStop(t *testing.T) {
 	r := p.at(t)
 	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Outer","slug":"outer","ai_provider_id":"openai","key":"mock-outer","configurations":{"custom_host":%q}}`, "http://"+strings.TrimPrefix(addr, "http://")+"/v1"))
 	r.admin("PUT", "/integrations/outer/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
-	id := r.runBatch(workspaceKey, r.keep(workspaceKey, chatRows(60, "@outer/gpt-4o-mini", func(i int) string { return "mock: delay=300ms" })), "")
+	id := r.runBatch(workspaceKey, r.storeRows(workspaceKey, chatRows(60, "@outer/gpt-4o-mini", func(i int) string { return "mock: delay=300ms" })), "")
 	eventually(t, func() error {
 		if mock.Bill().Open == 0 {
 			return fmt.Errorf("no row is under way")

@@ -18,11 +18,11 @@ func (r *running) here() store.Scope { return store.Scope{Org: "default", Worksp
 
 // Messages come several times, early, late and in any order, to several workers at a time:
 // every row is still sent once.
-func TestMessagesOfBatchesComeOftenAndInAnyOrder(t *testing.T) {
+func TestBatchMessagesMayRepeatInAnyOrder(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	const rows = 110
-	file := r.keep(workspaceKey, chatRows(rows, "@mock/gpt-4o-mini", func(i int) string { return "mock: delay=30ms" }))
+	file := r.storeRows(workspaceKey, chatRows(rows, "@mock/gpt-4o-mini", func(i int) string { return "mock: delay=30ms" }))
 	id := r.runBatch(workspaceKey, file, "")
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -56,7 +56,7 @@ func TestABatchExpires(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	const rows = 80
-	id := r.runBatch(workspaceKey, r.keep(workspaceKey, chatRows(rows, "@mock/gpt-4o-mini", slowFrom(25))), "")
+	id := r.runBatch(workspaceKey, r.storeRows(workspaceKey, chatRows(rows, "@mock/gpt-4o-mini", slowFrom(25))), "")
 	eventually(t, func() error {
 		_, err := r.g.relay.Batches().Change(context.Background(), r.here(), id, "", func(b *batch.Batch) error {
 			if b.Good < 25 {
@@ -84,7 +84,7 @@ func TestABatchExpires(t *testing.T) {
 func TestBatchesThatLostTheirMessageOrInput(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	file := r.keep(workspaceKey, chatRows(2, "@mock/gpt-4o-mini", greeting))
+	file := r.storeRows(workspaceKey, chatRows(2, "@mock/gpt-4o-mini", greeting))
 	lost, err := r.g.relay.Batches().Create(context.Background(), r.here(), batch.Definition{Endpoint: "/v1/chat/completions", Input: file, Window: batch.Immediate, Key: "of nobody"})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestTheConfigOfABatchIsNotLogged(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	const secret = "sk-of-a-config-in-place"
-	file := r.keep(workspaceKey, chatRows(1, "gpt-4o-mini", greeting))
+	file := r.storeRows(workspaceKey, chatRows(1, "gpt-4o-mini", greeting))
 	id := r.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"immediate","gateway_options":{"x-gateway-config":{"provider":"openai","api_key":%q,"custom_host":%q}}}`, file, secret, r.mockBase()), asGateway(workspaceKey)...)
 	if b := r.ended(workspaceKey, id); fmt.Sprint(b["request_counts"]) != counts(1, 1, 0) {
 		t.Fatalf("%v %+v", b, r.fileRows(workspaceKey, b["error_file_id"]))

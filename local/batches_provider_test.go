@@ -23,7 +23,7 @@ func TestABatchThatTheProviderRuns(t *testing.T) {
 	} {
 		t.Run(host.provider, func(t *testing.T) {
 			n := host.host(t)
-			file := n.keep(n.mine, rowsFor("@common/"+host.model))
+			file := n.storeRows(n.mine, rowsFor("@common/"+host.model))
 			made := n.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","metadata":{"a":"b"},"gateway_options":{"x-gateway-virtual-key":"common"}%s}`, file, host.options), asGateway(n.mine)...)
 			id, _ := made.json(t)["id"].(string)
 			if made.status != 200 || !strings.HasPrefix(id, "gw_batch_") {
@@ -59,7 +59,7 @@ func TestABatchThatTheProviderRuns(t *testing.T) {
 func TestABatchThatTheProviderRefuses(t *testing.T) {
 	t.Parallel()
 	n := bedrockHost.host(t)
-	file := n.keep(n.mine, rowsFor(bedrockHost.model))
+	file := n.storeRows(n.mine, rowsFor(bedrockHost.model))
 	b := n.ended(n.mine, n.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","gateway_options":{"x-gateway-virtual-key":"common"}}`, file), asGateway(n.mine)...))
 	if b["status"] != "failed" || !strings.Contains(fmt.Sprint(b["errors"]), "role_arn") {
 		t.Errorf("%v", b)
@@ -72,7 +72,7 @@ func TestABatchAtTheProviderIsCancelled(t *testing.T) {
 	base, cancelled := slowProvider(t)
 	r := start(t)
 	r.admin("POST", "/virtual-keys", fmt.Sprintf(`{"name":"Slow","slug":"slow","provider":"openai","key":"of-the-provider","workspace_id":"default","customHost":%q}`, base))
-	file := r.keep(workspaceKey, chatRows(2, "gpt-4o-mini", greeting))
+	file := r.storeRows(workspaceKey, chatRows(2, "gpt-4o-mini", greeting))
 	id := r.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","gateway_options":{"x-gateway-virtual-key":"slow"}}`, file), asGateway(workspaceKey)...)
 	r.runsThere(id)
 	if got := r.call("POST", "/batches/"+id+"/cancel", "", asGateway(workspaceKey)...); got.status != 200 || got.json(t)["status"] != "cancelling" {
@@ -131,7 +131,7 @@ func TestABatchAtTheProviderEndsWithItsKey(t *testing.T) {
 	r.admin("POST", "/virtual-keys", fmt.Sprintf(`{"name":"Slow","slug":"slow","provider":"openai","key":"of-the-provider","workspace_id":"default","customHost":%q}`, base))
 	made := r.admin("POST", "/api-keys/workspace/service", `{"name":"gone soon","workspace_id":"default","scopes":["completions.write"]}`)
 	key := made["key"].(string)
-	file := r.keep(key, chatRows(2, "gpt-4o-mini", greeting))
+	file := r.storeRows(key, chatRows(2, "gpt-4o-mini", greeting))
 	id := r.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","gateway_options":{"x-gateway-virtual-key":"slow"}}`, file), asGateway(key)...)
 	r.runsThere(id)
 	if cancelled.Load() != 0 {

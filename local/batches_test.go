@@ -20,10 +20,10 @@ func asGateway(key string, more ...string) []string {
 }
 
 // chatRows are n rows for the endpoint of chats.
-func chatRows(n int, model string, say func(i int) string) string {
+func chatRows(n int, model string, text func(i int) string) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, `{"custom_id":"row-%d","method":"POST","url":"/v1/chat/completions","body":%s}`+"\n", i, chatBody(model, say(i), `,"max_tokens":20`))
+		fmt.Fprintf(&b, `{"custom_id":"row-%d","method":"POST","url":"/v1/chat/completions","body":%s}`+"\n", i, chatBody(model, text(i), `,"max_tokens":20`))
 	}
 	return b.String()
 }
@@ -41,8 +41,8 @@ func slowFrom(first int) func(i int) string {
 
 func greeting(i int) string { return fmt.Sprintf("mock: say=Hello %d", i) }
 
-// keep uploads rows to the gateway and gives the file's id.
-func (r *running) keep(key, rows string) string {
+// storeRows uploads rows to the gateway and gives the file's id.
+func (r *running) storeRows(key, rows string) string {
 	r.t.Helper()
 	return r.id("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+rows), asGateway(key, formType...)...)
 }
@@ -134,7 +134,7 @@ func TestManagedFilesFromUploadToDeletion(t *testing.T) {
 	if got := r.call("GET", "/files/"+id, ""); got.status != 200 || got.json(t)["id"] != id {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	second := r.keep(workspaceKey, rows)
+	second := r.storeRows(workspaceKey, rows)
 	list := r.call("GET", "/files?limit=1", "", asGateway(workspaceKey)...).json(t)
 	if list["first_id"] != second || list["has_more"] != true {
 		t.Errorf("%v", list)
@@ -160,7 +160,7 @@ func TestFilesThatAreNoRowsAreRefusedByLine(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	good := `{"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"model":"x"}}`
-	for _, c := range []struct{ rows, says string }{
+	for _, c := range []struct{ rows, message string }{
 		{"", "at least one row"},
 		{"\n\n", "at least one row"},
 		{good + "\nnot JSON\n", "line 2: must be a JSON object"},
@@ -177,8 +177,8 @@ func TestFilesThatAreNoRowsAreRefusedByLine(t *testing.T) {
 		{good[:20] + "\xff" + good[20:], "line 1: must be text in UTF-8"},
 	} {
 		got := r.call("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+c.rows), asGateway(workspaceKey, formType...)...)
-		if got.status != 400 || !strings.Contains(got.body, c.says) || got.json(t)["error"].(map[string]any)["param"] != "file" {
-			t.Errorf("%q: %d %s, want %q", c.rows, got.status, got.body, c.says)
+		if got.status != 400 || !strings.Contains(got.body, c.message) || got.json(t)["error"].(map[string]any)["param"] != "file" {
+			t.Errorf("%q: %d %s, want %q", c.rows, got.status, got.body, c.message)
 		}
 	}
 	for _, purpose := range []string{"fine-tune", "assistants", "x"} {
@@ -197,7 +197,7 @@ func TestABatchThatTheGatewayRuns(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	rows := chatRows(60, "gpt-4o-mini", greeting)
-	file := r.keep(workspaceKey, rows)
+	file := r.storeRows(workspaceKey, rows)
 	made := r.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"immediate","metadata":{"team":"a"},
 		"gateway_options":{"x-gateway-virtual-key":"mock","x-gateway-metadata":{"project":"p"}}}`, file), asGateway(workspaceKey)...)
 	b := made.json(t)
@@ -254,11 +254,11 @@ func TestABatchThatTheGatewayRuns(t *testing.T) {
 func TestRowsOfABatchFailByThemselves(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	say := []string{"mock: say=fine", "mock: status=400", "mock: status=500", "mock: status=503 times=2", "mock: cut"}
-	file := r.keep(workspaceKey, chatRows(len(say), "@mock/gpt-4o-mini", func(i int) string { return say[i] }))
+	texts := []string{"mock: say=fine", "mock: status=400", "mock: status=500", "mock: status=503 times=2", "mock: cut"}
+	file := r.storeRows(workspaceKey, chatRows(len(texts), "@mock/gpt-4o-mini", func(i int) string { return texts[i] }))
 	b := r.ended(workspaceKey, r.runBatch(workspaceKey, file, ""))
 	good, bad := r.fileRows(workspaceKey, b["output_file_id"]), r.fileRows(workspaceKey, b["error_file_id"])
-	if b["status"] != "completed" || len(good)+len(bad) != len(say) || len(good) != 2 || good[1].CustomID != "row-3" {
+	if b["status"] != "completed" || len(good)+len(bad) != len(texts) || len(good) != 2 || good[1].CustomID != "row-3" {
 		t.Fatalf("%v\n%+v\n%+v", b, good, bad)
 	}
 	for _, row := range bad {
@@ -279,7 +279,7 @@ func TestABatchIsCheckedBeforeItRuns(t *testing.T) {
 	rows := chatRows(1, "@mock/gpt-4o-mini", greeting) +
 		`{"custom_id":"e","method":"POST","url":"/v1/embeddings","body":{"model":"x","input":"y"}}` + "\n" +
 		`{"custom_id":"s","method":"POST","url":"/v1/chat/completions","body":{"model":"x","messages":[],"stream":true}}` + "\n"
-	b := r.ended(workspaceKey, r.runBatch(workspaceKey, r.keep(workspaceKey, rows), ""))
+	b := r.ended(workspaceKey, r.runBatch(workspaceKey, r.storeRows(workspaceKey, rows), ""))
 	errs, _ := json.Marshal(b["errors"])
 	want := `{"data":[{"code":"invalid_request","line":2,"message":"url must be the endpoint of the batch, /v1/chat/completions","param":"url"},{"code":"invalid_request","line":3,"message":"body.stream must be false or omitted: rows of a batch are not streamed","param":"body.stream"}],"object":"list"}`
 	if b["status"] != "failed" || string(errs) != want || b["failed_at"] == nil {
@@ -296,10 +296,10 @@ func TestABatchIsCheckedBeforeItRuns(t *testing.T) {
 func TestNewBatchesAreCheckedByField(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	file := r.keep(workspaceKey, chatRows(1, "@mock/gpt-4o-mini", greeting))
+	file := r.storeRows(workspaceKey, chatRows(1, "@mock/gpt-4o-mini", greeting))
 	for _, c := range []struct {
-		more, says string
-		status     int
+		more, message string
+		status        int
 	}{
 		{`,"completion_window":"1h"`, "completion_window must be immediate", 400},
 		{`,"endpoint":"/v1/files"`, "endpoint must be /v1/chat/completions", 400},
@@ -326,12 +326,12 @@ func TestNewBatchesAreCheckedByField(t *testing.T) {
 			}
 		}
 		got := r.call("POST", "/batches", "{"+body+c.more[1:]+"}", asGateway(workspaceKey)...)
-		if got.status != c.status || !strings.Contains(got.body, c.says) {
-			t.Errorf("%s: %d %s, want %d %q", c.more, got.status, got.body, c.status, c.says)
+		if got.status != c.status || !strings.Contains(got.body, c.message) {
+			t.Errorf("%s: %d %s, want %d %q", c.more, got.status, got.body, c.status, c.message)
 		}
 	}
-	for path, says := range map[string]string{"/batches?limit=0": "limit must be", "/batches?limit=101": "limit must be", "/batches?after=x": "after must be"} {
-		if got := r.call("GET", path, "", asGateway(workspaceKey)...); got.status != 400 || !strings.Contains(got.body, says) {
+	for path, problem := range map[string]string{"/batches?limit=0": "limit must be", "/batches?limit=101": "limit must be", "/batches?after=x": "after must be"} {
+		if got := r.call("GET", path, "", asGateway(workspaceKey)...); got.status != 400 || !strings.Contains(got.body, problem) {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
 	}
@@ -343,7 +343,7 @@ func TestNewBatchesAreCheckedByField(t *testing.T) {
 func TestBatchesOfTheGatewayAreListedAndCancelled(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	file := r.keep(workspaceKey, chatRows(120, "@mock/gpt-4o-mini", slowFrom(0)))
+	file := r.storeRows(workspaceKey, chatRows(120, "@mock/gpt-4o-mini", slowFrom(0)))
 	first, second := r.runBatch(workspaceKey, file, ""), r.runBatch(workspaceKey, file, "")
 	list := r.call("GET", "/batches?limit=1", "", asGateway(workspaceKey)...).json(t)
 	next := r.call("GET", "/batches?limit=1&after="+second, "", asGateway(workspaceKey)...).json(t)
@@ -377,7 +377,7 @@ func TestRowsStopWithTheLimitOfTheirKey(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	limited := r.newKey(`"rate_limits":[{"type":"requests","unit":"rpd","value":12}]`)
-	id := r.runBatch(limited, r.keep(limited, chatRows(40, "@mock/gpt-4o-mini", greeting)), "")
+	id := r.runBatch(limited, r.storeRows(limited, chatRows(40, "@mock/gpt-4o-mini", greeting)), "")
 	b := r.ended(workspaceKey, id)
 	if b["status"] != "completed" || fmt.Sprint(b["request_counts"]) != counts(40, 10, 30) {
 		t.Fatalf("%v", b)
@@ -398,7 +398,7 @@ func TestRowsStopWithTheirKey(t *testing.T) {
 	r := start(t)
 	made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"gone soon","workspace_id":%q,"scopes":["completions.write"]}`, r.workspace()))
 	key := made["key"].(string)
-	id := r.runBatch(key, r.keep(key, chatRows(100, "@mock/gpt-4o-mini", slowFrom(25))), "")
+	id := r.runBatch(key, r.storeRows(key, chatRows(100, "@mock/gpt-4o-mini", slowFrom(25))), "")
 	eventually(t, func() error {
 		if n := r.mock.Bill().Total.Requests; n < 25 {
 			return fmt.Errorf("%d rows have run", n)
@@ -423,18 +423,18 @@ func TestRowsStopWithTheirKey(t *testing.T) {
 func TestBatchesOfEveryEndpoint(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	for _, c := range []struct{ endpoint, body, options, says string }{
+	for _, c := range []struct{ endpoint, body, options, text string }{
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"mock: say=Good day"}]}`, `{"x-gateway-provider":"@mock-anthropic","x-gateway-provider-model":"claude-sonnet-4-5"}`, `"Good day"`},
 		{"/v1/completions", `{"model":"gpt-3.5-turbo-instruct","prompt":"mock: say=Good day"}`, `{"x-gateway-virtual-key":"mock"}`, "text_completion"},
 		{"/v1/embeddings", `{"model":"text-embedding-3-small","input":"Good day"}`, `{"x-gateway-virtual-key":"mock"}`, `"embedding"`},
 		{"/v1/responses", `{"model":"gpt-4o-mini","input":"mock: say=Good day"}`, `{"x-gateway-virtual-key":"mock"}`, "Good day"},
 		{"/v1/messages", `{"model":"claude-sonnet-4-5","max_tokens":20,"messages":[{"role":"user","content":"mock: say=Good day"}]}`, `{"x-gateway-config":{"targets":[{"provider":"@mock-anthropic"}],"strategy":{"mode":"fallback"}}}`, "Good day"},
 	} {
-		file := r.keep(workspaceKey, fmt.Sprintf(`{"custom_id":"one","method":"POST","url":%q,"body":%s}`, c.endpoint, c.body))
+		file := r.storeRows(workspaceKey, fmt.Sprintf(`{"custom_id":"one","method":"POST","url":%q,"body":%s}`, c.endpoint, c.body))
 		id := r.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":%q,"completion_window":"immediate","gateway_options":%s}`, file, c.endpoint, c.options), asGateway(workspaceKey)...)
 		b := r.ended(workspaceKey, id)
 		rows := append(r.fileRows(workspaceKey, b["output_file_id"]), r.fileRows(workspaceKey, b["error_file_id"])...)
-		if len(rows) != 1 || rows[0].Response == nil || rows[0].Response.Status != 200 || !strings.Contains(string(rows[0].Response.Body), c.says) {
+		if len(rows) != 1 || rows[0].Response == nil || rows[0].Response.Status != 200 || !strings.Contains(string(rows[0].Response.Body), c.text) {
 			t.Errorf("%s: %v\n%+v", c.endpoint, b, rows)
 		}
 	}

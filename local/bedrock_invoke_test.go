@@ -18,7 +18,7 @@ func TestBedrockTextModels(t *testing.T) {
 	r.bedrock("bedrock", bedrockKeys)
 	r.mock.Reset()
 	requests := 0
-	ask := func(path, body string) reply {
+	send := func(path, body string) reply {
 		t.Helper()
 		requests++
 		got := r.call("POST", path, body)
@@ -42,7 +42,7 @@ func TestBedrockTextModels(t *testing.T) {
 		{"/completions", `{"model":"@bedrock/` + bedrockCommand + `","prompt":"mock: echo\nHello","stream":true}`, "data: [DONE]", `"stream":true`},
 		{"/messages", `{"model":"@bedrock/` + bedrockCommand + `","max_tokens":50,"messages":[{"role":"user","content":"mock: echo\nHello"}],"stream":true}`, "event: message_stop", `"stream":true`},
 	} {
-		got := ask(c.path, c.body)
+		got := send(c.path, c.body)
 		if !strings.Contains(got.body, c.answer) || !strings.Contains(sent(), c.sent) {
 			t.Errorf("%s %s\n%s\n%s", c.path, c.body, got.body, sent())
 		}

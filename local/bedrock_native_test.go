@@ -194,9 +194,9 @@ func TestBedrockFallsBackToConverse(t *testing.T) {
 				if got.status != 200 || stream && !strings.Contains(got.body, c.ended) {
 					t.Fatalf("%s of %s: %d %s", c.path, model, got.status, got.body)
 				}
-				asked := int(r.mock.Bill().Total.Requests - before)
-				if sent := r.mock.Requests(asked); asked != 2-i%2 || asked == 2 && sent[0].Path != c.native || !strings.Contains(sent[asked-1].Path, "/converse") {
-					t.Errorf("%s of %s, %d: %d requests, the last to %s", c.path, model, i, asked, sent[asked-1].Path)
+				sentCount := int(r.mock.Bill().Total.Requests - before)
+				if sent := r.mock.Requests(sentCount); sentCount != 2-i%2 || sentCount == 2 && sent[0].Path != c.native || !strings.Contains(sent[sentCount-1].Path, "/converse") {
+					t.Errorf("%s of %s, %d: %d requests, the last to %s", c.path, model, i, sentCount, sent[sentCount-1].Path)
 				}
 			}
 		}
@@ -231,12 +231,12 @@ func TestWhatANativeRouteRefusesGoesByConverse(t *testing.T) {
 			headers = append(headers, "X-Gateway-Translation", c.strict)
 		}
 		got := r.call("POST", "/messages", `{"model":"@native/`+nativeClaude+`","max_tokens":9,`+c.rest+`}`, headers...)
-		asked := int(r.mock.Bill().Total.Requests - before)
-		if got.status != c.status || asked != len(c.paths) {
-			t.Errorf("%d: %d after %d requests: %s", i, got.status, asked, got.body)
+		sent := int(r.mock.Bill().Total.Requests - before)
+		if got.status != c.status || sent != len(c.paths) {
+			t.Errorf("%d: %d after %d requests: %s", i, got.status, sent, got.body)
 			continue
 		}
-		for j, sent := range r.mock.Requests(asked) {
+		for j, sent := range r.mock.Requests(sent) {
 			if !strings.Contains(sent.Path, c.paths[j]) {
 				t.Errorf("%d: request %d to %s", i, j, sent.Path)
 			}
@@ -276,9 +276,9 @@ func TestBedrockRefusesInItsOwnWords(t *testing.T) {
 	}
 }
 
-// TestBedrockKeepsToConverse: Converse is used for models and shapes that are not known to
+// TestBedrockUsesConverse: Converse is used for models and shapes that are not known to
 // have another way, for members that only Converse has, and at the caller's own hosts.
-func TestBedrockKeepsToConverse(t *testing.T) {
+func TestBedrockUsesConverse(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, c := range []struct {
@@ -303,14 +303,14 @@ func TestBedrockKeepsToConverse(t *testing.T) {
 		{"/messages", nativeClaude, `,"service_tier":"auto"`, "", false},
 		{"/messages", nativeGPT, "", "", false},
 	} {
-		said := `"messages":[{"role":"user","content":"Hello"}]`
+		messages := `"messages":[{"role":"user","content":"Hello"}]`
 		switch c.path {
 		case "/responses":
-			said = `"input":"Hello"`
+			messages = `"input":"Hello"`
 		case "/messages":
-			said += `,"max_tokens":9`
+			messages += `,"max_tokens":9`
 		}
-		got := r.dryRun(`{"config":{"provider":"bedrock","aws_access_key_id":"A","aws_secret_access_key":"s"` + c.target + `},"path":"` + c.path + `","body":{"model":"` + c.model + `",` + said + c.more + `}}`)
+		got := r.dryRun(`{"config":{"provider":"bedrock","aws_access_key_id":"A","aws_secret_access_key":"s"` + c.target + `},"path":"` + c.path + `","body":{"model":"` + c.model + `",` + messages + c.more + `}}`)
 		to := fmt.Sprint(member(got["targets"].([]any)[0], "url"))
 		if strings.HasSuffix(to, "/converse") == c.native || c.native && !strings.Contains(to, "/v1/") {
 			t.Errorf("%s of %s with %s%s: %s", c.path, c.model, c.more, c.target, to)
@@ -329,10 +329,10 @@ func TestBedrockTakesSystemPromptsWithinTheConversation(t *testing.T) {
 	const turn = `{"role":"system","content":[{"text":"Now briefly."}]}`
 	n := 0
 	for _, c := range []struct {
-		model string
-		asked int
-		place string
-		told  bool
+		model    string
+		requests int
+		place    string
+		reported bool
 	}{
 		{"us.anthropic.claude-opus-4-8", 1, turn, false},
 		{bedrockClaude, 1, `"system":[{"text":"Lead."},{"text":"Now briefly."}]`, true},
@@ -342,11 +342,11 @@ func TestBedrockTakesSystemPromptsWithinTheConversation(t *testing.T) {
 		before := r.mock.Bill().Total.Requests
 		got := r.call("POST", "/chat/completions", `{"model":"@native/`+c.model+`","messages":[{"role":"system","content":"Lead."},{"role":"user","content":"Hello"},{"role":"system","content":"Now briefly."}]}`, "X-Gateway-Strict-Open-Ai-Compliance", "false")
 		n++
-		sent, asked := string(r.mock.Requests(1)[0].Body), int(r.mock.Bill().Total.Requests-before)
-		if got.status != 200 || !strings.Contains(sent, c.place) || asked != c.asked {
-			t.Errorf("%s: %d %s after %d requests: %s", c.model, got.status, got.body, asked, sent)
+		sent, requests := string(r.mock.Requests(1)[0].Body), int(r.mock.Bill().Total.Requests-before)
+		if got.status != 200 || !strings.Contains(sent, c.place) || requests != c.requests {
+			t.Errorf("%s: %d %s after %d requests: %s", c.model, got.status, got.body, requests, sent)
 		}
-		if told := strings.Contains(got.header.Get("X-Gateway-Translation"), "messages[2]"); told != c.told {
+		if reported := strings.Contains(got.header.Get("X-Gateway-Translation"), "messages[2]"); reported != c.reported {
 			t.Errorf("%s: told %q", c.model, got.header.Get("X-Gateway-Translation"))
 		}
 	}

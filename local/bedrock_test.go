@@ -37,7 +37,7 @@ func TestBedrockConversations(t *testing.T) {
 	r.mock.Reset()
 	tools := `,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`
 	requests := 0
-	ask := func(body string, headers ...string) reply {
+	send := func(body string, headers ...string) reply {
 		t.Helper()
 		requests++
 		got := r.call("POST", "/chat/completions", body, headers...)
@@ -47,13 +47,13 @@ func TestBedrockConversations(t *testing.T) {
 		return got
 	}
 	for _, model := range []string{bedrockClaude, bedrockARN, "amazon.nova-pro-v1:0", "arn:aws:bedrock:us-east-1::foundation-model/" + bedrockClaude} {
-		got := ask(chatBody("@bedrock/"+model, "mock: echo\nHello", "")).json(t)
+		got := send(chatBody("@bedrock/"+model, "mock: echo\nHello", "")).json(t)
 		message := got["choices"].([]any)[0].(map[string]any)["message"].(map[string]any)
 		if strings.TrimSpace(message["content"].(string)) != "Hello" || got["provider"] != "bedrock" {
 			t.Errorf("%s: %v", model, got)
 		}
 	}
-	streamed := ask(chatBody("@bedrock/"+bedrockClaude, "mock: split-utf8\nHello", `,"stream":true,"stream_options":{"include_usage":true}`))
+	streamed := send(chatBody("@bedrock/"+bedrockClaude, "mock: split-utf8\nHello", `,"stream":true,"stream_options":{"include_usage":true}`))
 	if list := events(streamed.body); list[len(list)-1] != "[DONE]" || !strings.Contains(streamed.body, "東京") || !strings.Contains(list[len(list)-2], `"prompt_tokens"`) {
 		t.Errorf("%s", streamed.body)
 	}
@@ -64,7 +64,7 @@ func TestBedrockConversations(t *testing.T) {
 		messages := []any{map[string]any{"role": "user", "content": "mock: reasoning=5\nWeather?"}}
 		for turn := range 3 {
 			raw, _ := json.Marshal(messages)
-			got := ask(fmt.Sprintf(`{"model":"@bedrock/%s","max_tokens":8000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":%s%s}`, bedrockClaude, raw, tools), headers...)
+			got := send(fmt.Sprintf(`{"model":"@bedrock/%s","max_tokens":8000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":%s%s}`, bedrockClaude, raw, tools), headers...)
 			if len(headers) == 0 && turn > 0 && got.header.Get("X-Gateway-Translation") != "" {
 				t.Error(got.header)
 			}
@@ -87,16 +87,16 @@ func TestBedrockConversations(t *testing.T) {
 	}
 
 	// History with tool blocks and no tools.
-	ask(`{"model":"@bedrock/` + bedrockClaude + `","messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":""}}]},{"role":"tool","tool_call_id":"c1","content":"1"},{"role":"user","content":"y"}]}`)
+	send(`{"model":"@bedrock/` + bedrockClaude + `","messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":""}}]},{"role":"tool","tool_call_id":"c1","content":"1"},{"role":"user","content":"y"}]}`)
 	// Cached prompts, written and read.
 	long := strings.Repeat("The quick brown fox. ", 400)
 	for range 2 {
-		ask(fmt.Sprintf(`{"model":"@bedrock/%s","messages":[{"role":"system","content":[{"type":"text","text":%q,"cache_control":{"type":"ephemeral","ttl":"1h"}}]},{"role":"user","content":"x"}]}`, bedrockClaude, long))
+		send(fmt.Sprintf(`{"model":"@bedrock/%s","messages":[{"role":"system","content":[{"type":"text","text":%q,"cache_control":{"type":"ephemeral","ttl":"1h"}}]},{"role":"user","content":"x"}]}`, bedrockClaude, long))
 	}
 	// An answer of a schema, by the model itself and by the hidden tool.
 	schema := `,"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}}}`
 	for _, model := range []string{bedrockClaude, bedrockOlder} {
-		got := ask(chatBody("@bedrock/"+model, "Hi", schema)).json(t)
+		got := send(chatBody("@bedrock/"+model, "Hi", schema)).json(t)
 		content, _ := got["choices"].([]any)[0].(map[string]any)["message"].(map[string]any)["content"].(string)
 		var n struct{ N *int }
 		if json.Unmarshal([]byte(content), &n) != nil || n.N == nil {

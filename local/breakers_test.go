@@ -27,7 +27,7 @@ func TestBreakersOpenProbeAndCloseAcrossProcesses(t *testing.T) {
 	one, other := r.instance(clock), r.instance(clock)
 	first := `{"provider":"@mock","override_params":{"model":"gpt-4o"}}`
 	slug := r.saveConfig(`{"cb_config":{"failure_threshold":3,"cooldown_interval":30000},"strategy":{"mode":"fallback"},"targets":[` + first + `,{"provider":"@mock"}]}`)
-	ask := func(in *instance) string {
+	send := func(in *instance) string {
 		t.Helper()
 		got := in.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), "X-Gateway-Config", slug)
 		if got.status != 200 {
@@ -48,13 +48,13 @@ func TestBreakersOpenProbeAndCloseAcrossProcesses(t *testing.T) {
 	// Two failures in one process, one in another: together they open it.
 	r.order(3, "gpt-4o", "status=500")
 	for _, in := range []*instance{one, one, other} {
-		if got := ask(in); got != "config.targets[1]" {
+		if got := send(in); got != "config.targets[1]" {
 			t.Fatal(got)
 		}
 	}
 	clock.Add(int64(1100 * time.Millisecond)) // what is known is a second old
 	for _, in := range []*instance{one, other} {
-		if got := ask(in); got != "config.targets[1]" {
+		if got := send(in); got != "config.targets[1]" {
 			t.Fatal(got)
 		}
 	}
@@ -73,11 +73,11 @@ func TestBreakersOpenProbeAndCloseAcrossProcesses(t *testing.T) {
 	// A failed probe opens it again, for both.
 	clock.Add(int64(30 * time.Second))
 	r.order(1, "gpt-4o", "status=500")
-	if got := ask(one); got != "config.targets[1]" {
+	if got := send(one); got != "config.targets[1]" {
 		t.Fatal(got)
 	}
 	clock.Add(int64(1100 * time.Millisecond))
-	if got := ask(other); got != "config.targets[1]" || atFirst() != 4 {
+	if got := send(other); got != "config.targets[1]" || atFirst() != 4 {
 		t.Fatal(got)
 	}
 
@@ -106,7 +106,7 @@ func TestBreakersOpenProbeAndCloseAcrossProcesses(t *testing.T) {
 	}
 	clock.Add(int64(1100 * time.Millisecond))
 	for _, in := range []*instance{one, other} {
-		if got := ask(in); got != "config.targets[0]" {
+		if got := send(in); got != "config.targets[0]" {
 			t.Errorf("the breaker is not closed: %s", got)
 		}
 	}
@@ -119,7 +119,7 @@ func TestStreamsThatBreakCountForBreakers(t *testing.T) {
 	r := start(t)
 	in := r.instance(new(atomic.Int64))
 	slug := r.saveConfig(`{"cb_config":{"failure_threshold":2,"cooldown_interval":30000},"strategy":{"mode":"fallback"},"targets":[{"provider":"@mock","override_params":{"model":"gpt-4o"}},{"provider":"@mock"}]}`)
-	ask := func(path, fault, want string) {
+	send := func(path, fault, want string) {
 		t.Helper()
 		if fault != "" {
 			r.order(1, "gpt-4o", fault)
@@ -129,10 +129,10 @@ func TestStreamsThatBreakCountForBreakers(t *testing.T) {
 			t.Fatalf("%s: %d %v %s", fault, got.status, got.header, got.body)
 		}
 	}
-	ask("/chat/completions", "cut=after:3", "config.targets[0]")
-	ask("/chat/completions", "", "config.targets[0]") // what began well and ended well does not forget it
-	ask("/messages", "error-event=server_error after=3", "config.targets[0]")
-	ask("/chat/completions", "", "config.targets[1]")
+	send("/chat/completions", "cut=after:3", "config.targets[0]")
+	send("/chat/completions", "", "config.targets[0]") // what began well and ended well does not forget it
+	send("/messages", "error-event=server_error after=3", "config.targets[0]")
+	send("/chat/completions", "", "config.targets[1]")
 	in.relay.Close()
 	other := r.instance(new(atomic.Int64))
 	if got := other.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), "X-Gateway-Config", slug); got.header.Get("X-Gateway-Last-Used-Option-Index") != "config.targets[1]" {

@@ -110,7 +110,7 @@ var cachedRoutes = []struct{ name, path, body string }{
 	{"messages, translated", "/messages", `{"model":"@mock/gpt-4o-mini","max_tokens":50,"messages":[{"role":"user","content":"Hello from the cache"}]%s}`},
 }
 
-func TestKeptAnswersAreUsedAgain(t *testing.T) {
+func TestCachedResponsesAreReused(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, route := range cachedRoutes {
@@ -146,7 +146,7 @@ func TestKeptAnswersAreUsedAgain(t *testing.T) {
 	}
 }
 
-func TestAReplayTellsUsageOnlyWhenAsked(t *testing.T) {
+func TestAReplayReportsUsageOnlyOnRequest(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	body := chatBody("@mock/gpt-4o-mini", "How many?", "")
@@ -263,7 +263,7 @@ func TestAnotherWorkspaceNeverHits(t *testing.T) {
 	r.cached("HIT", "/chat/completions", body, append(direct, "X-Gateway-Api-Key", key)...)
 }
 
-func TestErrorsAndCutStreamsAreNeverKept(t *testing.T) {
+func TestErrorsAndCutStreamsAreNeverCached(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ path, model, text, more string }{
@@ -349,7 +349,7 @@ func TestEachTargetHasItsOwnAnswers(t *testing.T) {
 	}
 }
 
-func TestAHitCostsNothingAndSaysWhatItSaved(t *testing.T) {
+func TestAHitCostsNothingAndReportsTheSavings(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
@@ -388,10 +388,10 @@ func TestAnswersAreFoundByMeaning(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	config := []string{"X-Gateway-Config", semanticCache}
-	const asked, same, other = "Please tell me where the city of Ulm is", "please tell me: where is the city of Ulm", "How long does an egg boil in the mountains"
+	const original, same, other = "Please tell me where the city of Ulm is", "please tell me: where is the city of Ulm", "How long does an egg boil in the mountains"
 	model := "@mock/gpt-4o-mini"
-	first := r.cached("SEMANTIC MISS", "/chat/completions", chatBody(model, asked, ""), config...)
-	r.cached("HIT", "/chat/completions", chatBody(model, asked, ""), config...)
+	first := r.cached("SEMANTIC MISS", "/chat/completions", chatBody(model, original, ""), config...)
+	r.cached("HIT", "/chat/completions", chatBody(model, original, ""), config...)
 	before := r.mock.Bill().Models["gpt-4o-mini"]
 	found := r.cached("SEMANTIC HIT", "/chat/completions", chatBody(model, same, ""), config...)
 	if found.body != first.body {
@@ -413,12 +413,12 @@ func TestAnswersAreFoundByMeaning(t *testing.T) {
 	r.cached("MISS", "/chat/completions", `{"model":"`+model+`","messages":[`+five+five+`{"role":"user","content":"z"}]}`, config...)
 	// A refresh replaces the answers to all that means the same.
 	renewed := r.cached("REFRESH", "/chat/completions", chatBody(model, "where is the city of Ulm please tell me", ""), append(config, "X-Gateway-Cache-Force-Refresh", "true")...)
-	if got := r.cached("HIT", "/chat/completions", chatBody(model, asked, ""), config...); got.body != renewed.body {
+	if got := r.cached("HIT", "/chat/completions", chatBody(model, original, ""), config...); got.body != renewed.body {
 		t.Errorf("after a refresh of the same: %s, want %s", got.body, renewed.body)
 	}
 	// Another threshold, another answer.
 	strict := []string{"X-Gateway-Config", strings.Replace(semanticCache, `"semantic",`, `"semantic","threshold":0.5,`, 1)}
-	r.cached("SEMANTIC HIT", "/chat/completions", chatBody(model, asked+" and what one sees there", ""), strict...)
+	r.cached("SEMANTIC HIT", "/chat/completions", chatBody(model, original+" and what one sees there", ""), strict...)
 }
 
 func TestVectorsOutliveARestart(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 func TestDoctorPassesOnASoundGateway(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	d := r.desk(workspaceKey)
+	d := r.cliUser(workspaceKey)
 	out := d.wants(0, "provider @mock", "doctor")
 	for _, want := range []string{"ok    DNS", "ok    gateway", "ok    clock", "ok    redirects at /v1", "ok    scope logs.list", "ok    MCP", "ok    realtime", "that cost 0.0"} {
 		if !strings.Contains(out, want) {
@@ -41,7 +41,7 @@ func TestDoctorPassesOnASoundGateway(t *testing.T) {
 		}
 	}
 	// A key of the organization asks no provider, and doctor says so.
-	r.desk(adminKey).wants(0, "repair: add the scope models.list", "doctor")
+	r.cliUser(adminKey).wants(0, "repair: add the scope models.list", "doctor")
 }
 
 // Each fault has exit code 1 and a repair.
@@ -55,7 +55,7 @@ func TestDoctorNamesFaultsWithTheirRepair(t *testing.T) {
 	}))
 	defer host.Close()
 	r.admin("POST", "/virtual-keys", fmt.Sprintf(`{"name":"bad","slug":"bad","provider":"openai","key":"sk-wrong","workspace_id":"default","customHost":%q}`, host.URL))
-	d := r.desk(workspaceKey)
+	d := r.cliUser(workspaceKey)
 	out := d.wants(1, "fail  provider @bad", "doctor")
 	if !strings.Contains(out, "credential of @bad is rejected") || !strings.Contains(out, "ok    provider @mock ") {
 		t.Errorf("%s", out)
@@ -106,19 +106,19 @@ func TestLoginStoresASession(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)
 	allow := func(address string) error {
-		l.say(l.visit(address, l.session), l.session, "allow")
+		l.sendForm(l.visit(address, l.session), l.session, "allow")
 		return nil
 	}
 	for _, way := range []string{"browser", "code", "keyring"} {
 		t.Run(way, func(t *testing.T) {
-			d := l.desk("")
+			d := l.cliUser("")
 			d.t = t
 			args := []string{"login"}
 			switch way {
 			case "code":
 				args = append(args, "--no-browser")
-				d.sleep = func(said string) {
-					if m := shownCode.FindStringSubmatch(said); m != nil {
+				d.sleep = func(text string) {
+					if m := shownCode.FindStringSubmatch(text); m != nil {
 						_ = allow(l.base + "/oauth/device?user_code=" + m[1])
 					}
 				}
@@ -172,8 +172,8 @@ func TestLoginStoresASession(t *testing.T) {
 func TestSetupAfterLoginMakesAKeyOfThePerson(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)
-	d := l.desk("")
-	d.browse = func(address string) error { l.say(l.visit(address, l.session), l.session, "allow"); return nil }
+	d := l.cliUser("")
+	d.browse = func(address string) error { l.sendForm(l.visit(address, l.session), l.session, "allow"); return nil }
 	d.wants(0, "as bea@example.com", "login")
 	d.wants(1, "workspace_user_api_keys.create", "setup", "codex", "--yes", "--workspace", "default") // members may not
 	bea := l.as(l.session, "GET", "/auth/self", "").json(t)["user"].(map[string]any)["id"].(string)
@@ -189,8 +189,8 @@ func TestSetupAfterLoginMakesAKeyOfThePerson(t *testing.T) {
 func TestLoginRefusals(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)
-	d := l.desk("")
-	d.browse = func(address string) error { l.say(l.visit(address, l.session), l.session, "deny"); return nil }
+	d := l.cliUser("")
+	d.browse = func(address string) error { l.sendForm(l.visit(address, l.session), l.session, "deny"); return nil }
 	d.wants(1, "access_denied", "login")
 	if _, err := os.Stat(filepath.Join(d.home, ".config")); !os.IsNotExist(err) {
 		t.Error("a refused login wrote")
@@ -207,7 +207,7 @@ func TestRecoverMakesAnAdminKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := startIn(t, dir)
-	d := r.desk("")
+	d := r.cliUser("")
 	d.vars = nil
 	d.wants(1, "", "recover", "-data", dir) // in use
 	r.stop()
@@ -233,7 +233,7 @@ func TestRecoverMakesAnAdminKey(t *testing.T) {
 func TestVerbsSurviveHostileProfiles(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "{", "[]", `{"url": 5}`, `{"url":"ftp://x"}`, `{"url":"http://` + strings.Repeat("x", 1<<20) + `"}`, "\x00\xff"} {
-		d := &desk{t: t, home: t.TempDir()}
+		d := &cliUser{t: t, home: t.TempDir()}
 		dir := filepath.Join(d.home, ".config", "gateway")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"gateway/local/cli"
 )
 
-// desk is a user of the command line: a home folder and an environment.
-type desk struct {
+// cliUser is a user of the command line: a home folder and an environment.
+type cliUser struct {
 	t    *testing.T
 	home string
 	vars map[string]string
@@ -30,18 +30,18 @@ type desk struct {
 	keyring  keyring
 }
 
-func (r *running) desk(key string) *desk {
-	return &desk{t: r.t, home: r.t.TempDir(), vars: map[string]string{"GATEWAY_URL": r.base, "GATEWAY_API_KEY": key, "USER": "bea"}}
+func (r *running) cliUser(key string) *cliUser {
+	return &cliUser{t: r.t, home: r.t.TempDir(), vars: map[string]string{"GATEWAY_URL": r.base, "GATEWAY_API_KEY": key, "USER": "bea"}}
 }
 
 // verb runs a command line in this process.
-func (d *desk) verb(args ...string) (code int, out, errs string) {
+func (d *cliUser) verb(args ...string) (code int, out, errs string) {
 	d.t.Helper()
 	return d.verbIn(d.t.Context(), &bytes.Buffer{}, args...)
 }
 
 // verbIn runs a command line until ctx ends; tee gets its output too.
-func (d *desk) verbIn(ctx context.Context, tee io.Writer, args ...string) (code int, out, errs string) {
+func (d *cliUser) verbIn(ctx context.Context, tee io.Writer, args ...string) (code int, out, errs string) {
 	var stdout, stderr bytes.Buffer
 	e := cli.Env{
 		Args: args, Stdin: strings.NewReader(d.stdin), Stdout: io.MultiWriter(&stdout, tee), Stderr: &stderr, Home: d.home, Host: "box", Terminal: d.terminal,
@@ -58,11 +58,11 @@ func (d *desk) verbIn(ctx context.Context, tee io.Writer, args ...string) (code 
 }
 
 // wants runs a verb and checks its exit code and a part of its output.
-func (d *desk) wants(code int, says string, args ...string) string {
+func (d *cliUser) wants(code int, text string, args ...string) string {
 	d.t.Helper()
 	got, out, errs := d.verb(args...)
-	if got != code || !strings.Contains(out+errs, says) {
-		d.t.Errorf("%v: exit code %d, want %d and %q\n%s%s", args, got, code, says, out, errs)
+	if got != code || !strings.Contains(out+errs, text) {
+		d.t.Errorf("%v: exit code %d, want %d and %q\n%s%s", args, got, code, text, out, errs)
 	}
 	if strings.Contains(out+errs, adminKey) || strings.Contains(out+errs, workspaceKey) {
 		d.t.Errorf("%v shows a key\n%s%s", args, out, errs)
@@ -88,7 +88,7 @@ func TestSetupWritesAndRestoresSettings(t *testing.T) {
 			name = c.agent + " on settings"
 		}
 		t.Run(name, func(t *testing.T) {
-			d := r.desk(adminKey)
+			d := r.cliUser(adminKey)
 			d.t = t
 			file := filepath.Join(d.home, filepath.FromSlash(c.file))
 			if c.before != "" {
@@ -150,10 +150,10 @@ func TestSetupWritesAndRestoresSettings(t *testing.T) {
 }
 
 // Undo restores the bytes even if the agent has changed its settings since, and keeps those.
-func TestUndoKeepsLaterChangesAside(t *testing.T) {
+func TestUndoPreservesLaterChanges(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	d := r.desk(adminKey)
+	d := r.cliUser(adminKey)
 	d.wants(0, "now uses", "setup", "codex", "--yes")
 	file := filepath.Join(d.home, ".codex", "config.toml")
 	raw, err := os.ReadFile(file)
@@ -169,15 +169,15 @@ func TestUndoKeepsLaterChangesAside(t *testing.T) {
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("the file is still there: %v", err)
 	}
-	if kept, err := os.ReadFile(filepath.Join(d.home, ".config", "gateway", "setup", "codex.replaced")); err != nil || string(kept) != later {
-		t.Errorf("%v %s", err, kept)
+	if saved, err := os.ReadFile(filepath.Join(d.home, ".config", "gateway", "setup", "codex.replaced")); err != nil || string(saved) != later {
+		t.Errorf("%v %s", err, saved)
 	}
 }
 
-func TestSetupAsksOnATerminal(t *testing.T) {
+func TestSetupPromptsOnATerminal(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	d := r.desk(adminKey)
+	d := r.cliUser(adminKey)
 	d.terminal, d.stdin = true, "n\n"
 	d.wants(1, "Nothing was written", "setup", "codex")
 	if _, err := os.Stat(filepath.Join(d.home, ".codex")); !os.IsNotExist(err) {
@@ -193,8 +193,8 @@ func TestSetupAsksOnATerminal(t *testing.T) {
 func TestSetupRefusesBadInput(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	broken := func(file, text string) func(*desk) {
-		return func(d *desk) {
+	broken := func(file, text string) func(*cliUser) {
+		return func(d *cliUser) {
 			name := filepath.Join(d.home, file)
 			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 				t.Fatal(err)
@@ -205,35 +205,35 @@ func TestSetupRefusesBadInput(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		name   string
-		change func(*desk)
-		code   int
-		says   string
-		args   []string
+		name    string
+		change  func(*cliUser)
+		code    int
+		message string
+		args    []string
 	}{
 		{"no agent", nil, 2, "argument is missing", nil},
 		{"an unknown agent", nil, 2, "use claude-code, codex, opencode", []string{"vim", "--yes"}},
 		{"no terminal", nil, 2, "use --yes", []string{"codex"}},
-		{"a wrong key", func(d *desk) { d.vars["GATEWAY_API_KEY"] = "no-such-key" }, 1, "401", []string{"codex", "--yes"}},
-		{"a key without the right", func(d *desk) { d.vars["GATEWAY_API_KEY"] = workspaceKey }, 1, "workspace_service_api_keys.create", []string{"codex", "--yes"}},
-		{"no key", func(d *desk) { d.vars["GATEWAY_API_KEY"] = "" }, 2, "GATEWAY_API_KEY", []string{"codex", "--yes"}},
-		{"no gateway", func(d *desk) { d.vars["GATEWAY_URL"] = "http://127.0.0.1:1" }, 3, "not reachable", []string{"codex", "--yes"}},
+		{"a wrong key", func(d *cliUser) { d.vars["GATEWAY_API_KEY"] = "no-such-key" }, 1, "401", []string{"codex", "--yes"}},
+		{"a key without the right", func(d *cliUser) { d.vars["GATEWAY_API_KEY"] = workspaceKey }, 1, "workspace_service_api_keys.create", []string{"codex", "--yes"}},
+		{"no key", func(d *cliUser) { d.vars["GATEWAY_API_KEY"] = "" }, 2, "GATEWAY_API_KEY", []string{"codex", "--yes"}},
+		{"no gateway", func(d *cliUser) { d.vars["GATEWAY_URL"] = "http://127.0.0.1:1" }, 3, "not reachable", []string{"codex", "--yes"}},
 		{"an unknown workspace", nil, 1, "workspace", []string{"codex", "--yes", "--workspace", "nowhere"}},
 		{"a model that fails", nil, 1, "nothing was written", []string{"codex", "--yes", "--model", "@nobody/m"}},
-		{"no home", func(d *desk) { d.home = "" }, 2, "HOME", []string{"codex", "--yes"}},
+		{"no home", func(d *cliUser) { d.home = "" }, 2, "HOME", []string{"codex", "--yes"}},
 		{"settings that are no JSON", broken(".claude/settings.json", "{\n\"a\" 1}"), 1, "line 2: a colon", []string{"claude-code", "--yes"}},
 		{"settings that are no TOML", broken(".codex/config.toml", "a = 1\nb = \"x"), 1, "line 2: a string", []string{"codex", "--yes"}},
 		{"settings of another type", broken(".claude/settings.json", `{"env": 5}`), 1, "must be an object", []string{"claude-code", "--yes"}},
 		{"large settings", broken(".codex/config.toml", strings.Repeat("#\n", 3<<20)), 1, "larger than", []string{"codex", "--yes"}},
-		{"a folder", func(d *desk) { _ = os.MkdirAll(filepath.Join(d.home, ".codex/config.toml"), 0o755) }, 1, "not a regular file", []string{"codex", "--yes"}},
+		{"a folder", func(d *cliUser) { _ = os.MkdirAll(filepath.Join(d.home, ".codex/config.toml"), 0o755) }, 1, "not a regular file", []string{"codex", "--yes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := r.desk(adminKey)
+			d := r.cliUser(adminKey)
 			d.t = t
 			if c.change != nil {
 				c.change(d)
 			}
-			d.wants(c.code, c.says, append([]string{"setup"}, c.args...)...)
+			d.wants(c.code, c.message, append([]string{"setup"}, c.args...)...)
 			if d.home != "" {
 				if _, err := os.Stat(filepath.Join(d.home, ".config")); !os.IsNotExist(err) {
 					t.Errorf("something was written: %v", err)
@@ -268,7 +268,7 @@ func (s *safeBuffer) String() string {
 func TestLogsTailFollows(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	d := r.desk(workspaceKey)
+	d := r.cliUser(workspaceKey)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var all, some safeBuffer
@@ -320,7 +320,7 @@ func (e errorString) Error() string { return string(e) }
 func TestLogsRefusesBadInput(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	d := r.desk(workspaceKey)
+	d := r.cliUser(workspaceKey)
 	d.wants(2, "argument is missing", "logs")
 	d.wants(2, "use tail", "logs", "head")
 	d.wants(2, "name=value", "logs", "tail", "--filter", "x")
@@ -341,7 +341,7 @@ func TestLogsTailShowsNoControlCharacters(t *testing.T) {
 		_, _ = io.WriteString(w, "retry: 1\n\nevent: log\nid: 1\ndata: "+string(row)+"\n\n")
 	}))
 	defer host.Close()
-	d := &desk{t: t, home: t.TempDir(), vars: map[string]string{"GATEWAY_URL": host.URL, "GATEWAY_API_KEY": "k"}}
+	d := &cliUser{t: t, home: t.TempDir(), vars: map[string]string{"GATEWAY_URL": host.URL, "GATEWAY_API_KEY": "k"}}
 	if out := d.wants(0, "model", "logs", "tail", "--limit", "1"); strings.ContainsAny(out, "\x1b\u202e") {
 		t.Errorf("%q", out)
 	}
@@ -353,7 +353,7 @@ func TestExplainTakesLogsAndTraces(t *testing.T) {
 	got := r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", ""))
 	trace := got.header.Get("X-Gateway-Trace-Id")
 	id := r.records(1)[0].ID
-	d := r.desk(workspaceKey)
+	d := r.cliUser(workspaceKey)
 	for _, args := range [][]string{{id}, {trace}} {
 		d.wants(0, "Answered 200", append([]string{"explain"}, args...)...)
 	}
@@ -361,7 +361,7 @@ func TestExplainTakesLogsAndTraces(t *testing.T) {
 	if err := json.Unmarshal([]byte(d.wants(0, "", "explain", "--json", trace)), &list); err != nil || len(list.Data) != 1 || len(list.Data[0].Steps) == 0 {
 		t.Errorf("%v %+v", err, list)
 	}
-	admin := r.desk(adminKey)
+	admin := r.cliUser(adminKey)
 	admin.wants(0, "Answered 200", "explain", id, "--workspace", "default")
 	d.wants(2, "argument is missing", "explain")
 	d.wants(1, "no log and no trace", "explain", "00000000-0000-0000-0000-000000000000")
@@ -377,7 +377,7 @@ func TestExplainTakesLogsAndTraces(t *testing.T) {
 func TestValidateAgreesWithTheGateway(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	d := r.desk(adminKey)
+	d := r.cliUser(adminKey)
 	d.vars = nil // offline
 	for _, c := range []struct {
 		config string
@@ -425,7 +425,7 @@ func TestValidateAgreesWithTheGateway(t *testing.T) {
 func TestEnvPointsAClientAtTheGateway(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	d := r.desk(workspaceKey)
+	d := r.cliUser(workspaceKey)
 	out := d.wants(0, `export OPENAI_API_KEY="$GATEWAY_API_KEY"`, "env", "openai")
 	if want := "export OPENAI_BASE_URL='" + r.base + "'\n"; !strings.Contains(out, want) || strings.Contains(out, "ANTHROPIC") {
 		t.Errorf("%s", out)

@@ -44,8 +44,8 @@ func (h *plainHost) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// says has the host answer so from here on.
-func (h *plainHost) says(status int, answer string, headers ...string) {
+// respond has the host answer so from here on.
+func (h *plainHost) respond(status int, answer string, headers ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.status, h.answer, h.set = status, answer, map[string]string{}
@@ -98,7 +98,7 @@ func TestCodingAgentsAreForwardedAsTheyWrite(t *testing.T) {
 	r, host := startAgents(t)
 	for _, path := range []string{"/messages?beta=true", "/messages", "/v1/messages?beta=true", "/messages/count_tokens?beta=true"} {
 		if strings.Contains(path, "count_tokens") {
-			host.says(200, `{"input_tokens":7}`)
+			host.respond(200, `{"input_tokens":7}`)
 		}
 		got := r.call("POST", path, agentBody, agentHeaders...)
 		header, at, body := host.got()
@@ -148,7 +148,7 @@ func TestCodingAgentsReadTheProvidersOwnErrors(t *testing.T) {
 				if strings.HasSuffix(path, "tokens") && stream != "" {
 					continue
 				}
-				host.says(c.status, c.body, "Retry-After", "Wed, 25 Nov 2026 02:00:00 GMT", "Retry-After-Ms", "1500", "X-Should-Retry", "true", "Request-Id", "req_1")
+				host.respond(c.status, c.body, "Retry-After", "Wed, 25 Nov 2026 02:00:00 GMT", "Retry-After-Ms", "1500", "X-Should-Retry", "true", "Request-Id", "req_1")
 				got := r.call("POST", path, `{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"x"}]`+stream+`}`, agentHeaders...)
 				if got.status != c.status || got.body != c.body {
 					t.Errorf("%s: %d %s\nthe provider said %d %s", path, got.status, got.body, c.status, c.body)
@@ -165,11 +165,11 @@ func TestCodingAgentsReadTheProvidersOwnErrors(t *testing.T) {
 		}
 	}
 	// A page of a proxy is no error of that shape, and one of another shape is translated.
-	host.says(502, `<html>bad gateway</html>`, "Content-Type", "text/html")
+	host.respond(502, `<html>bad gateway</html>`, "Content-Type", "text/html")
 	if got := r.call("POST", "/messages", chatBody("claude-sonnet-4-5", "x", `,"max_tokens":9`), agentHeaders...); got.status != 502 || !strings.HasPrefix(got.body, `{"type":"error","error":{`) || got.header.Get("X-Gateway-Error-Code") != "invalid_provider_response" {
 		t.Errorf("%d %s %v", got.status, got.body, got.header)
 	}
-	host.says(429, `{"error":{"message":"slow down","type":"rate_limit","param":null,"code":"x"}}`, "Retry-After", "3")
+	host.respond(429, `{"error":{"message":"slow down","type":"rate_limit","param":null,"code":"x"}}`, "Retry-After", "3")
 	if got := r.call("POST", "/messages", chatBody("@gpt/gpt-4o", "x", `,"max_tokens":9`)); got.status != 429 || !strings.HasPrefix(got.body, `{"type":"error","error":{"type":"rate_limit_error"`) || got.header.Get("Retry-After") != "3" {
 		t.Errorf("%d %s %v", got.status, got.body, got.header)
 	}
@@ -186,10 +186,10 @@ func TestCodingAgentsReadTheProvidersOwnErrors(t *testing.T) {
 }
 
 // A secret of the gateway's that a provider repeats is hidden, whatever else stays.
-func TestErrorsAsTheyCameShowNoCredential(t *testing.T) {
+func TestUnchangedErrorsShowNoCredential(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)
-	host.says(401, `{"type":"error","error":{"type":"authentication_error","message":"the key sk-claude is wrong"}}`)
+	host.respond(401, `{"type":"error","error":{"type":"authentication_error","message":"the key sk-claude is wrong"}}`)
 	got := r.call("POST", "/messages", chatBody("claude-sonnet-4-5", "x", `,"max_tokens":9`), agentHeaders...)
 	if got.status != 401 || strings.Contains(got.body, "sk-claude") || !strings.Contains(got.body, "is wrong") {
 		t.Errorf("%d %s", got.status, got.body)
@@ -198,10 +198,10 @@ func TestErrorsAsTheyCameShowNoCredential(t *testing.T) {
 
 // Rules 2, 9 and 14: a request for a provider of another make is translated, and the answer
 // says what was not carried, betas too. An unknown alias is no reason to reject.
-func TestCodingAgentsAreToldWhatIsNotCarried(t *testing.T) {
+func TestCodingAgentsAreInformedOfLosses(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)
-	host.says(200, `{"id":"c","object":"chat.completion","created":1,"model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1,"total_tokens":6}}`)
+	host.respond(200, `{"id":"c","object":"chat.completion","created":1,"model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1,"total_tokens":6}}`)
 	headers := append(slices.Clone(agentHeaders), "X-Gateway-Provider", "@gpt")
 	got := r.call("POST", "/messages?beta=true", `{"model":"opus-of-tomorrow","max_tokens":9,"context_management":{"edits":[]},"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"x"}]}`, headers...)
 	header, _, _ := host.got()
@@ -223,7 +223,7 @@ func TestCodingAgentsFindTheirWay(t *testing.T) {
 	r, host := startAgents(t)
 	root := strings.TrimSuffix(r.base, "/v1")
 	direct := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	ask := func(method, url, body string, headers ...string) (int, http.Header, string) {
+	send := func(method, url, body string, headers ...string) (int, http.Header, string) {
 		t.Helper()
 		req, err := http.NewRequest(method, url, strings.NewReader(body))
 		if err != nil {
@@ -246,28 +246,28 @@ func TestCodingAgentsFindTheirWay(t *testing.T) {
 	keys := [][]string{{"X-Api-Key", workspaceKey}, {"Authorization", "Bearer " + workspaceKey}, {"X-Api-Key", workspaceKey, "Authorization", "Bearer " + workspaceKey}}
 	for _, base := range []string{root, root + "/v1", root + "/v1/v1"} {
 		for _, key := range keys {
-			status, _, body := ask("POST", base+"/messages?beta=true", agentBody, append(slices.Clone(agentHeaders), key...)...)
+			status, _, body := send("POST", base+"/messages?beta=true", agentBody, append(slices.Clone(agentHeaders), key...)...)
 			if header, _, _ := host.got(); status != 200 || header.Get("X-Api-Key") != "sk-claude" || header.Get("Authorization") != "" {
 				t.Errorf("%s with %v: %d %s", base, key, status, body)
 			}
 			for _, path := range []string{"/models?limit=1000", "/models"} {
-				status, _, body = ask("GET", base+path, "", append([]string{"Anthropic-Version", "2023-06-01", "X-Gateway-Provider", "@claude"}, key...)...)
+				status, _, body = send("GET", base+path, "", append([]string{"Anthropic-Version", "2023-06-01", "X-Gateway-Provider", "@claude"}, key...)...)
 				if status != 200 || !strings.HasPrefix(body, `{"data":[{"type":"model","id":"claude-`) || !strings.Contains(body, `"has_more":false`) || !strings.Contains(body, `"display_name":"Claude `) {
 					t.Errorf("%s%s with %v: %d %.300s", base, path, key, status, body)
 				}
 			}
-			status, _, body = ask("GET", base+"/models", "", key...)
+			status, _, body = send("GET", base+"/models", "", key...)
 			if status != 200 || !strings.HasPrefix(body, `{"object":"list","data":[{"id":"@`) {
 				t.Errorf("%s/models with %v: %d %.300s", base, key, status, body)
 			}
 		}
 	}
-	if status, _, body := ask("POST", root+"/v1/messages", agentBody, "X-Api-Key", workspaceKey, "Authorization", "Bearer another", "X-Gateway-Provider", "@claude"); status != 200 && status != 401 {
+	if status, _, body := send("POST", root+"/v1/messages", agentBody, "X-Api-Key", workspaceKey, "Authorization", "Bearer another", "X-Gateway-Provider", "@claude"); status != 200 && status != 401 {
 		t.Errorf("two keys: %d %s", status, body)
 	}
 	for _, probe := range []string{"HEAD /", "HEAD /v1", "HEAD /v1/messages", "GET /inference-profiles?type=SYSTEM_DEFINED", "GET /v1/inference-profiles?type=SYSTEM_DEFINED", "GET /v1/nothing", "GET //v1/models", "GET /v1/models/", "OPTIONS /v1/messages"} {
 		method, path, _ := strings.Cut(probe, " ")
-		if status, _, body := ask(method, root+path, "", "X-Api-Key", workspaceKey); status >= 500 || len(body) > 2000 {
+		if status, _, body := send(method, root+path, "", "X-Api-Key", workspaceKey); status >= 500 || len(body) > 2000 {
 			t.Errorf("%s: %d %.300s", probe, status, body)
 		}
 	}
@@ -286,13 +286,13 @@ func TestCodingAgentsOfClouds(t *testing.T) {
 		{"aws", "/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke", of("bedrock-2023-05-31", "")},
 		{"google", "/projects/proj/locations/us-east5/publishers/anthropic/models/claude-sonnet-4-5@20250929:rawPredict", of("vertex-2023-10-16", "")},
 	} {
-		host.says(0, "")
+		host.respond(0, "")
 		headers := append(slices.Clone(agentHeaders), "X-Gateway-Provider", "@"+c.provider)
 		got := r.call("POST", c.path, c.body, headers...)
 		if header, at, body := host.got(); got.status != 200 || got.body != wholeMessage || body != c.body || !strings.HasSuffix(at, c.path) || header.Get("X-Claude-Code-Session-Id") != "" || header.Get("X-Gateway-Provider") != "" {
 			t.Errorf("%s: %d %s\n%s got %s", c.path, got.status, got.body, at, body)
 		}
-		host.says(429, `{"message":"Too many tokens, please wait before trying again."}`, "Retry-After", "7", "X-Amzn-Errortype", "ThrottlingException")
+		host.respond(429, `{"message":"Too many tokens, please wait before trying again."}`, "Retry-After", "7", "X-Amzn-Errortype", "ThrottlingException")
 		got = r.call("POST", c.path, c.body, headers...)
 		if got.status != 429 || got.body != `{"message":"Too many tokens, please wait before trying again."}` || got.header.Get("Retry-After") != "7" || got.header.Get("X-Amzn-Errortype") != "ThrottlingException" {
 			t.Errorf("%s: %d %s %v", c.path, got.status, got.body, got.header)
@@ -308,12 +308,12 @@ func TestCodingAgentsOfClouds(t *testing.T) {
 		t.Errorf("%d of 6 records name the session", sessions)
 	}
 	// The same turns by the gateway's own route: betas go where the host reads them.
-	host.says(200, `{"output":{"message":{"role":"assistant","content":[{"text":"Hi"}]}},"stopReason":"end_turn","usage":{"inputTokens":3,"outputTokens":1,"totalTokens":4},"metrics":{"latencyMs":1}}`)
+	host.respond(200, `{"output":{"message":{"role":"assistant","content":[{"text":"Hi"}]}},"stopReason":"end_turn","usage":{"inputTokens":3,"outputTokens":1,"totalTokens":4},"metrics":{"latencyMs":1}}`)
 	got := r.call("POST", "/messages", fmt.Sprintf(`{"model":%q,"max_tokens":9,"messages":[{"role":"user","content":"x"}]}`, model), append(slices.Clone(agentHeaders), "X-Gateway-Provider", "@aws", "X-Gateway-Anthropic-Beta", "context-1m-2025-08-07", "X-Gateway-Strict-Open-Ai-Compliance", "false")...)
 	if _, _, body := host.got(); got.status != 200 || !strings.Contains(body, `"anthropic_beta":["context-1m-2025-08-07"]`) || !strings.Contains(got.header.Get("X-Gateway-Translation"), "anthropic-beta") {
 		t.Errorf("betas for Converse: %d %s: %s", got.status, got.body, body)
 	}
-	host.says(0, "")
+	host.respond(0, "")
 	got = r.call("POST", "/messages", `{"model":"anthropic.claude-sonnet-4-5@20250929","max_tokens":9,"messages":[{"role":"user","content":"x"}]}`, append(slices.Clone(agentHeaders), "X-Gateway-Provider", "@google")...)
 	if header, _, body := host.got(); got.status != 200 || header.Get("Anthropic-Beta") != agentBetas {
 		t.Errorf("betas for Vertex AI: %d %s: %v %s", got.status, got.body, header, body)

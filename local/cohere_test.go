@@ -32,7 +32,7 @@ func TestCohereConversations(t *testing.T) {
 	r.wired("cohere", "", "")
 	r.mock.Reset()
 	n := 0
-	ask := func(path, body string) reply {
+	send := func(path, body string) reply {
 		t.Helper()
 		n++
 		got := r.call("POST", path, body)
@@ -41,32 +41,32 @@ func TestCohereConversations(t *testing.T) {
 		}
 		return got
 	}
-	plain := ask("/chat/completions", chatBody("@cohere/command-r", "mock: echo\nHello", `,"top_p":1,"user":"u"`))
+	plain := send("/chat/completions", chatBody("@cohere/command-r", "mock: echo\nHello", `,"top_p":1,"user":"u"`))
 	if body := plain.json(t); content(t, body) != "Hello" || body["provider"] != "cohere" {
 		t.Errorf("%s", plain.body)
 	}
 	if got := plain.header.Get("X-Gateway-Translation"); !strings.Contains(got, "user") && got != "" {
 		t.Errorf("translation %q", got)
 	}
-	streamed := ask("/chat/completions", chatBody("@cohere/command-r", "mock: split-utf8\nHello", `,"stream":true,"stream_options":{"include_usage":true}`))
+	streamed := send("/chat/completions", chatBody("@cohere/command-r", "mock: split-utf8\nHello", `,"stream":true,"stream_options":{"include_usage":true}`))
 	if list := events(streamed.body); list[len(list)-1] != "[DONE]" || !strings.Contains(streamed.body, "東京") || !strings.Contains(list[len(list)-2], `"prompt_tokens"`) {
 		t.Errorf("%s", streamed.body)
 	}
-	messages := ask("/messages", `{"model":"@cohere/command-r","max_tokens":50,"messages":[{"role":"user","content":"mock: echo\nHello"}]}`)
+	messages := send("/messages", `{"model":"@cohere/command-r","max_tokens":50,"messages":[{"role":"user","content":"mock: echo\nHello"}]}`)
 	if !strings.Contains(messages.body, `"type":"text"`) || !strings.Contains(messages.body, "Hello") {
 		t.Errorf("%s", messages.body)
 	}
-	ask("/completions", `{"model":"@cohere/command-r","prompt":"mock: echo\nHello","max_tokens":9}`)
-	generated := ask("/completions", `{"model":"@cohere/command","prompt":"mock: echo\nHello","max_tokens":9}`)
+	send("/completions", `{"model":"@cohere/command-r","prompt":"mock: echo\nHello","max_tokens":9}`)
+	generated := send("/completions", `{"model":"@cohere/command","prompt":"mock: echo\nHello","max_tokens":9}`)
 	if last := r.mock.Requests(1)[0]; last.Path != "/v1/generate" || !strings.Contains(generated.body, "Hello") {
 		t.Errorf("%s %s", last.Path, generated.body)
 	}
-	lines := ask("/completions", `{"model":"@cohere/command","prompt":"mock: echo\nHello again","max_tokens":9,"stream":true}`)
+	lines := send("/completions", `{"model":"@cohere/command","prompt":"mock: echo\nHello again","max_tokens":9,"stream":true}`)
 	if list := events(lines.body); list[len(list)-1] != "[DONE]" || len(list) < 3 {
 		t.Errorf("%s", lines.body)
 	}
-	r.toolLoop(t, "@cohere/command-r", ask)
-	thought := ask("/messages", `{"model":"@cohere/command-a-reasoning-08-2025","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":[{"role":"user","content":"Hello"}]}`)
+	r.toolLoop(t, "@cohere/command-r", send)
+	thought := send("/messages", `{"model":"@cohere/command-a-reasoning-08-2025","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":[{"role":"user","content":"Hello"}]}`)
 	if !strings.Contains(thought.body, `"type":"thinking"`) {
 		t.Errorf("%s", thought.body)
 	}
@@ -84,10 +84,10 @@ func content(t *testing.T, body map[string]any) string {
 
 // toolLoop has the model call a tool, plain and streamed, and gives the result
 // back as the client got the call.
-func (r *running) toolLoop(t *testing.T, model string, ask func(path, body string) reply) {
+func (r *running) toolLoop(t *testing.T, model string, send func(path, body string) reply) {
 	t.Helper()
 	question := fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"What is the weather?"}`, model)
-	called := ask("/chat/completions", question+`]`+weatherTool+`,"tool_choice":"required"}`).json(t)
+	called := send("/chat/completions", question+`]`+weatherTool+`,"tool_choice":"required"}`).json(t)
 	choice := called["choices"].([]any)[0].(map[string]any)
 	if choice["finish_reason"] != "tool_calls" {
 		t.Fatalf("%v", called)
@@ -97,9 +97,9 @@ func (r *running) toolLoop(t *testing.T, model string, ask func(path, body strin
 	if call["function"].(map[string]any)["name"] != "get.weather" {
 		t.Errorf("%v", call)
 	}
-	said, _ := json.Marshal(message)
-	ask("/chat/completions", question+`,`+string(said)+fmt.Sprintf(`,{"role":"tool","tool_call_id":%q,"content":"clear"}]%s}`, call["id"], weatherTool))
-	streamed := ask("/chat/completions", question+`]`+weatherTool+`,"tool_choice":"required","stream":true}`)
+	encoded, _ := json.Marshal(message)
+	send("/chat/completions", question+`,`+string(encoded)+fmt.Sprintf(`,{"role":"tool","tool_call_id":%q,"content":"clear"}]%s}`, call["id"], weatherTool))
+	streamed := send("/chat/completions", question+`]`+weatherTool+`,"tool_choice":"required","stream":true}`)
 	if !strings.Contains(streamed.body, `"name":"get.weather"`) || !strings.Contains(streamed.body, `"finish_reason":"tool_calls"`) {
 		t.Errorf("%s", streamed.body)
 	}

@@ -106,33 +106,33 @@ func TestEveryCompatibleHost(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	hosts := newCompatible(t)
-	asked := map[string]int{}
+	requested := map[string]int{}
 	total := 0
 	for _, p := range provider.All() {
 		if p.Dialect != provider.OpenAIChat || !p.Serves(provider.Chat) {
 			continue
 		}
 		headers := hosts.headersFor(p)
-		ask := func(path, body string) reply {
+		send := func(path, body string) reply {
 			t.Helper()
 			got := r.call("POST", path, body, headers...)
-			asked[p.ID]++
+			requested[p.ID]++
 			total++
 			if got.status != 200 {
 				t.Errorf("%s %s: %d %s", p.ID, path, got.status, got.body)
 			}
 			return got
 		}
-		got := ask("/chat/completions", strings.ReplaceAll(odd, "\n", ""))
+		got := send("/chat/completions", strings.ReplaceAll(odd, "\n", ""))
 		body, raw := hosts.body(p.ID)
 		if got.status == 200 {
 			checkQuirks(t, p, body, raw, got.header.Get("X-Gateway-Translation"))
 		}
-		if plain := ask("/chat/completions", chatBody("gpt-4o-mini", "mock: echo\nHello", `,"max_tokens":50`)); !strings.Contains(plain.body, "Hello") {
+		if plain := send("/chat/completions", chatBody("gpt-4o-mini", "mock: echo\nHello", `,"max_tokens":50`)); !strings.Contains(plain.body, "Hello") {
 			t.Errorf("%s: %s", p.ID, plain.body)
 		}
 		if p.Quirks.StreamUsage {
-			streamed := ask("/chat/completions", chatBody("gpt-4o-mini", "mock: split-utf8\nHello", `,"stream":true`))
+			streamed := send("/chat/completions", chatBody("gpt-4o-mini", "mock: split-utf8\nHello", `,"stream":true`))
 			if s, err := mockprovider.ReadOpenAIStream([]byte(streamed.body)); err != nil || !strings.Contains(s.Text, "東京") {
 				t.Errorf("%s: %v: %s", p.ID, err, streamed.body)
 			}
@@ -147,14 +147,14 @@ func TestEveryCompatibleHost(t *testing.T) {
 			total++
 		}
 		if p.DialectOf(provider.Completions) == provider.OpenAICompletions {
-			ask("/completions", `{"model":"gpt-3.5-turbo-instruct","prompt":"mock: echo\nHello","max_tokens":9}`)
+			send("/completions", `{"model":"gpt-3.5-turbo-instruct","prompt":"mock: echo\nHello","max_tokens":9}`)
 		}
 		if p.DialectOf(provider.Embeddings) == provider.OpenAI {
-			ask("/embeddings", `{"model":"text-embedding-3-small","input":["one","two"]}`)
+			send("/embeddings", `{"model":"text-embedding-3-small","input":["one","two"]}`)
 		}
 	}
-	if len(asked) < 50 {
-		t.Errorf("only %d hosts", len(asked))
+	if len(requested) < 50 {
+		t.Errorf("only %d hosts", len(requested))
 	}
 	books := map[string][2]int64{}
 	for _, rec := range r.records(total) {
@@ -166,7 +166,7 @@ func TestEveryCompatibleHost(t *testing.T) {
 		b[1] += rec.Usage.OutputTokens()
 		books[rec.Provider] = b
 	}
-	for id := range asked {
+	for id := range requested {
 		p, _ := provider.ByID(id)
 		var bill [2]int64
 		for _, row := range hosts.mock(id).Bill().Rows {
@@ -183,13 +183,13 @@ func TestEveryCompatibleHost(t *testing.T) {
 }
 
 // checkQuirks holds what a host got against its row of the catalog.
-func checkQuirks(t *testing.T, p *provider.Provider, body map[string]any, raw, told string) {
+func checkQuirks(t *testing.T, p *provider.Provider, body map[string]any, raw, reported string) {
 	t.Helper()
 	q := &p.Quirks
 	expect := func(what string, ok bool) {
 		t.Helper()
 		if !ok {
-			t.Errorf("%s: %s: %s\ntold %q", p.ID, what, raw, told)
+			t.Errorf("%s: %s: %s\ntold %q", p.ID, what, raw, reported)
 		}
 	}
 	role := body["messages"].([]any)[0].(map[string]any)["role"]
@@ -207,7 +207,7 @@ func checkQuirks(t *testing.T, p *provider.Provider, body map[string]any, raw, t
 		}
 		_, there := body[to]
 		dropped := slices.Contains(q.Drop, name)
-		expect(name, there == !dropped && strings.Contains(told, name+" (") == dropped)
+		expect(name, there == !dropped && strings.Contains(reported, name+" (") == dropped)
 	}
 	expect("model", fmt.Sprint(body["model"]) == "gpt-4o-mini")
 }

@@ -64,17 +64,17 @@ func compressedHost(t *testing.T, coding *atomic.Pointer[compressor], bomb *atom
 // kept, because making one takes seconds under the race detector.
 func packed(c *compressor, text string, bomb bool) []byte {
 	key := strings.TrimPrefix(c.name, "x-") + " " + text
-	if kept, ok := bombs.Load(key); ok && bomb {
-		return kept.([]byte)
+	if cached, ok := bombs.Load(key); ok && bomb {
+		return cached.([]byte)
 	}
 	var b bytes.Buffer
 	z := c.pack(&b)
-	head, tail, said := strings.Cut(text, "hello there")
+	head, tail, found := strings.Cut(text, "hello there")
 	_, _ = io.WriteString(z, head)
 	if bomb {
 		_, _ = z.Write(bytes.Repeat([]byte("a"), 96<<20))
 	}
-	if said {
+	if found {
 		_, _ = io.WriteString(z, "hello there"+tail)
 	}
 	_ = z.Close()
@@ -110,7 +110,7 @@ func TestCompressedAnswers(t *testing.T) {
 	var status atomic.Int64
 	host := compressedHost(t, &coding, &bomb, &status)
 	r.save("squeezed", `"ai_provider_id":"openai","key":"sk-squeezed","configurations":{"custom_host":"`+host+`/v1"}`)
-	ask := func(i int) reply {
+	send := func(i int) reply {
 		c := compressedCalls[i]
 		return r.call(c.method, c.path, c.body, "X-Gateway-Provider", "@squeezed")
 	}
@@ -119,12 +119,12 @@ func TestCompressedAnswers(t *testing.T) {
 		for i, c := range compressedCalls {
 			bomb.Store(false)
 			status.Store(http.StatusOK)
-			got := ask(i)
+			got := send(i)
 			if good := got.status == http.StatusOK && (c.name == "embeddings" || strings.Contains(got.body, "hello there")); good != co.known || !good && got.status != http.StatusBadGateway {
 				t.Errorf("%s, %s: %d %.300s", co.name, c.name, got.status, got.body)
 			}
 			status.Store(http.StatusTooManyRequests)
-			if got := ask(i); got.status != http.StatusTooManyRequests || co.known && !strings.Contains(got.body, "hello there") {
+			if got := send(i); got.status != http.StatusTooManyRequests || co.known && !strings.Contains(got.body, "hello there") {
 				t.Errorf("%s, %s, an error: %d %.300s", co.name, c.name, got.status, got.body)
 			}
 			if !co.known || c.name == "embeddings" {
@@ -135,7 +135,7 @@ func TestCompressedAnswers(t *testing.T) {
 				status.Store(s)
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				got := ask(i)
+				got := send(i)
 				runtime.ReadMemStats(&after)
 				// A stream that has begun ends with an error event; one whose first event never ends is rejected.
 				if got.status < 500 || strings.Contains(got.body, "hello there") || len(got.body) > 1<<20 {
@@ -180,9 +180,9 @@ func TestLargeAnswersShareOneBudget(t *testing.T) {
 	}))
 	t.Cleanup(host.Close)
 	r.save("large", `"ai_provider_id":"openai","key":"sk-large","configurations":{"custom_host":"`+host.URL+`/v1"}`)
-	const asked = 4
-	got := make(chan reply, asked)
-	ask := func() {
+	const requests = 4
+	got := make(chan reply, requests)
+	send := func() {
 		go func() {
 			one, err := r.try("POST", "/chat/completions", chatBody("@large/m", "Hello", ""))
 			if err != nil {
@@ -191,15 +191,15 @@ func TestLargeAnswersShareOneBudget(t *testing.T) {
 			got <- one
 		}()
 	}
-	ask()
+	send()
 	eventually(t, func() error { // until the first has taken what it needs
 		if waiting.Load() == 0 {
 			return fmt.Errorf("the host has not sent its answer")
 		}
 		return nil
 	})
-	for range asked - 1 {
-		ask()
+	for range requests - 1 {
+		send()
 	}
 	var refused, good int
 	count := func(one reply) {
@@ -212,12 +212,12 @@ func TestLargeAnswersShareOneBudget(t *testing.T) {
 			t.Errorf("%d %.300s", one.status, one.body)
 		}
 	}
-	for range asked - 1 {
+	for range requests - 1 {
 		count(<-got) // those that do not fit are told so while the one that fits is held
 	}
 	close(release)
 	count(<-got)
-	if refused != asked-1 || good != 1 {
+	if refused != requests-1 || good != 1 {
 		t.Errorf("%d refused, %d good", refused, good)
 	}
 	eventually(t, func() error {

@@ -123,7 +123,7 @@ func TestCompressedBodiesAreNotInflated(t *testing.T) {
 // Who has the document is told so in a few bytes, and who has not gets it small.
 //
 //lane:tables
-func TestTheDocumentIsKeptByItsReaders(t *testing.T) {
+func TestTheDocumentIsCachedByItsReaders(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	first := r.call("GET", "/openapi.json", "", "X-Gateway-Api-Key", "", "Accept-Encoding", "gzip")

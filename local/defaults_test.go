@@ -19,7 +19,7 @@ func TestTheDefaultConfigOfAWorkspace(t *testing.T) {
 		return got["data"].(map[string]any)["slug"].(string)
 	}
 	var want []string
-	asked := func(config, option string, headers ...string) {
+	send := func(config, option string, headers ...string) {
 		t.Helper()
 		want = append(want, config)
 		got := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), append(headers, "X-Gateway-Provider", "@mock")...)
@@ -28,23 +28,23 @@ func TestTheDefaultConfigOfAWorkspace(t *testing.T) {
 		}
 	}
 	other, first := save("other", 0), save("first", 1)
-	asked(first, "config.targets[0]")
-	asked(other, "config.targets[0]", "X-Gateway-Config", other)
+	send(first, "config.targets[0]")
+	send(other, "config.targets[0]", "X-Gateway-Config", other)
 	key := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"],"defaults":{"config_id":%q}}`, r.workspace(), other))["key"].(string)
-	asked(other, "config.targets[0]", "X-Gateway-Api-Key", key)
+	send(other, "config.targets[0]", "X-Gateway-Api-Key", key)
 	second := save("second", 1)
-	asked(second, "config.targets[0]")
+	send(second, "config.targets[0]")
 	r.admin("PUT", "/configs/"+second+"?workspace_id="+r.workspace(), `{"isDefault":0}`)
-	asked("", "config")
+	send("", "config")
 	r.admin("PUT", "/configs/"+first+"?workspace_id="+r.workspace(), `{"isDefault":1}`)
-	asked(first, "config.targets[0]")
+	send(first, "config.targets[0]")
 	r.admin("PUT", "/configs/"+first+"?workspace_id="+r.workspace(), `{"status":"archived"}`)
-	asked("", "config")
+	send("", "config")
 	r.admin("PUT", "/configs/"+other+"?workspace_id="+r.workspace(), `{"isDefault":1}`)
-	asked(other, "config.targets[0]")
+	send(other, "config.targets[0]")
 	r.admin("PUT", "/api-keys/"+r.keyID("k"), `{"defaults":{"config_id":null}}`)
 	r.admin("DELETE", "/configs/"+other+"?workspace_id="+r.workspace(), "")
-	asked("", "config")
+	send("", "config")
 	for i, rec := range r.records(len(want)) {
 		if rec.ConfigSlug != want[i] {
 			t.Errorf("request %d went by the config %q, want %q", i, rec.ConfigSlug, want[i])

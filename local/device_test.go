@@ -46,8 +46,8 @@ func (l *lobby) visit(address, session string) reply {
 	return l.hop(html.UnescapeString(next[1]), jar)
 }
 
-// say sends the form of a device's page.
-func (l *lobby) say(page reply, session, decision string, more ...string) reply {
+// sendForm sends the form of a device's page.
+func (l *lobby) sendForm(page reply, session, decision string, more ...string) reply {
 	l.t.Helper()
 	form := url.Values{"decision": {decision}}
 	for _, m := range inputs.FindAllStringSubmatch(page.body, -1) {
@@ -85,8 +85,8 @@ func TestADeviceSignsInAsItsPerson(t *testing.T) {
 	if page.header.Get("X-Frame-Options") != "DENY" || !strings.Contains(page.header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
 		t.Errorf("%v", page.header)
 	}
-	l.wantStatus("allowed", l.say(page, l.session, "allow"), 200, "It is in")
-	l.wantStatus("allowed twice", l.say(page, l.session, "allow"), 404, "invalid, has expired, or was already used")
+	l.wantStatus("allowed", l.sendForm(page, l.session, "allow"), 200, "It is in")
+	l.wantStatus("allowed twice", l.sendForm(page, l.session, "allow"), 404, "invalid, has expired, or was already used")
 	l.wantStatus("another client", l.poll(s, "client_id", l.client()), 400, `"error":"invalid_grant"`)
 	got := l.poll(s)
 	l.wantStatus("the token", got, 200, `"scope":"session"`)
@@ -111,7 +111,7 @@ func TestADeviceOutlivesNoSession(t *testing.T) {
 	l := newLobby(t)
 	let := func(session string) deviceCodes {
 		s := l.device()
-		l.wantStatus("allowed", l.say(l.visit(s.complete, session), session, "allow"), 200, "It is in")
+		l.wantStatus("allowed", l.sendForm(l.visit(s.complete, session), session, "allow"), 200, "It is in")
 		return s
 	}
 	ends := func(session string) string {
@@ -165,18 +165,18 @@ func (r *running) inAuditLog(has ...string) {
 func TestADeviceGetsAKeyOfItsPerson(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)
-	ask := func(more ...string) (deviceCodes, reply) {
+	request := func(more ...string) (deviceCodes, reply) {
 		s := l.device(append([]string{"scope", "api_key"}, more...)...)
 		page := l.visit(s.complete, l.session)
 		l.wantStatus("the page", page, 200, "Workspace of the key")
 		return s, page
 	}
-	s, page := ask()
-	l.wantStatus("members have none unless the settings say so", l.say(page, l.session, "allow", "workspace", "default"), 403, "you may not create a key in it")
+	s, page := request()
+	l.wantStatus("members have none unless the settings say so", l.sendForm(page, l.session, "allow", "workspace", "default"), 403, "you may not create a key in it")
 	l.admin("PUT", "/admin/organisation/settings", `{"user_api_key_settings":{"default_workspace_user_api_key_auto_create":true,"user_api_key_ttl":7200}}`)
-	l.wantStatus("no such workspace", l.say(page, l.session, "allow", "workspace", "elsewhere"), 403, "you may not create a key in it")
-	l.wantStatus("no workspace", l.say(page, l.session, "allow", "workspace", ""), 403, "you may not create a key in it")
-	l.wantStatus("allowed", l.say(page, l.session, "allow", "workspace", "default"), 200, "It is in")
+	l.wantStatus("no such workspace", l.sendForm(page, l.session, "allow", "workspace", "elsewhere"), 403, "you may not create a key in it")
+	l.wantStatus("no workspace", l.sendForm(page, l.session, "allow", "workspace", ""), 403, "you may not create a key in it")
+	l.wantStatus("allowed", l.sendForm(page, l.session, "allow", "workspace", "default"), 200, "It is in")
 	got := l.poll(s)
 	l.wantStatus("the key", got, 200, `"scope":"api_key"`)
 	made := got.json(t)
@@ -191,14 +191,14 @@ func TestADeviceGetsAKeyOfItsPerson(t *testing.T) {
 	// Who signed in long ago shows who it is again.
 	bea := read.json(t)["user_id"].(string)
 	late := l.signIn(bea, 16*time.Minute)
-	s, page = ask("workspace", "default")
+	s, page = request("workspace", "default")
 	l.wantStatus("preset", page, 200, `value="default"`)
 	l.wantStatus("late", l.visit(s.complete, late), 403, "Sign in again")
 	form := l.visit(s.complete, late)
-	l.wantStatus("late", l.say(form, late, "allow", "user_code", s.user, "csrf", l.as(late, "GET", "/auth/self", "").json(t)["csrf_token"].(string), "workspace", "default"), 403, "Sign in again")
+	l.wantStatus("late", l.sendForm(form, late, "allow", "user_code", s.user, "csrf", l.as(late, "GET", "/auth/self", "").json(t)["csrf_token"].(string), "workspace", "default"), 403, "Sign in again")
 
 	// Who leaves meanwhile gets nothing.
-	l.wantStatus("allowed", l.say(page, l.session, "allow", "workspace", "default"), 200, "It is in")
+	l.wantStatus("allowed", l.sendForm(page, l.session, "allow", "workspace", "default"), 200, "It is in")
 	l.admin("DELETE", "/admin/users/"+bea, "")
 	l.wantStatus("gone", l.poll(s), 400, `"error":"access_denied"`)
 	l.wantStatus("and its key", l.without("GET", "/models", "", "Authorization", "Bearer "+key), 401, "")
@@ -224,7 +224,7 @@ func TestDevicesAreRefused(t *testing.T) {
 	}
 	s := l.device()
 	page := l.visit(s.complete, l.session)
-	form := func(more ...string) reply { return l.say(page, l.session, "allow", more...) }
+	form := func(more ...string) reply { return l.sendForm(page, l.session, "allow", more...) }
 	l.wantStatus("another page's", form("csrf", "x"), 403, "csrf")
 	l.wantStatus("another site's", l.send("/oauth/device", url.Values{"decision": {"allow"}, "user_code": {s.user}, "csrf": {l.as(l.session, "GET", "/auth/self", "").json(t)["csrf_token"].(string)}}, "Cookie", browser.Cookie+"="+l.session, "Sec-Fetch-Site", "cross-site"), 403, "csrf")
 	l.wantStatus("no session", l.send("/oauth/device", url.Values{"decision": {"allow"}, "user_code": {s.user}}), 401, "")
@@ -233,7 +233,7 @@ func TestDevicesAreRefused(t *testing.T) {
 	for _, code := range []string{"", "x", s.user, strings.Repeat("A", 43)} {
 		l.wantStatus("device code "+code, l.poll(s, "device_code", code), 400, `"error":"invalid_grant"`)
 	}
-	l.wantStatus("refused", l.say(page, l.session, "deny"), 200, "Refused")
+	l.wantStatus("refused", l.sendForm(page, l.session, "deny"), 200, "Refused")
 	l.wantStatus("refused", l.poll(s), 400, `"error":"access_denied"`)
 
 	// Codes are not guessed: after a few the person waits, with a good one too.

@@ -12,24 +12,24 @@ import (
 )
 
 // talk opens a WebSocket for responses.
-func (r *running) talk(headers ...string) *spoken {
+func (r *running) talk(headers ...string) *realtimeClient {
 	r.t.Helper()
 	ws, resp, err := r.dialSocket("/responses", headers...)
 	if err != nil {
 		r.t.Fatal(resp, err)
 	}
 	r.t.Cleanup(func() { _ = ws.Close() })
-	return &spoken{r.t, ws}
+	return &realtimeClient{r.t, ws}
 }
 
 // create asks for a response; fields are further members.
-func (s *spoken) create(model, input, fields string) {
+func (s *realtimeClient) create(model, input, fields string) {
 	s.t.Helper()
 	s.send(fmt.Sprintf(`{"type":"response.create","model":%q,"input":%q,"max_output_tokens":50%s}`, model, input, fields))
 }
 
 // completes reads a response to its end, and gives it with the types of its events.
-func (s *spoken) completes() (response map[string]any, kinds []string) {
+func (s *realtimeClient) completes() (response map[string]any, kinds []string) {
 	s.t.Helper()
 	for {
 		e, err := s.read()
@@ -48,7 +48,7 @@ func (s *spoken) completes() (response map[string]any, kinds []string) {
 }
 
 // refusal reads an error.
-func (s *spoken) refusal() (status int, code string) {
+func (s *realtimeClient) refusal() (status int, code string) {
 	s.t.Helper()
 	e, err := s.read()
 	if err != nil || e["type"] != "error" {
@@ -75,22 +75,22 @@ func (r *running) tryDialogue(body string, headers ...string) (reply, error) {
 		return reply{resp.StatusCode, resp.Header, string(raw)}, err
 	}
 	defer ws.Close()
-	s := &spoken{r.t, ws}
+	s := &realtimeClient{r.t, ws}
 	s.send(`{"type":"response.create",` + strings.TrimPrefix(body, "{"))
 	for {
 		e, err := s.read()
 		if err != nil {
 			return reply{}, err
 		}
-		told, _ := json.Marshal(e)
+		encoded, _ := json.Marshal(e)
 		switch e["type"] {
 		case "error":
 			resp.Header.Set("Retry-After", "1") // events have none
 			status, _ := e["status"].(float64)
-			return reply{int(status), resp.Header, string(told)}, nil
+			return reply{int(status), resp.Header, string(encoded)}, nil
 		case "response.completed", "response.incomplete":
 			s.leave()
-			return reply{http.StatusOK, resp.Header, string(told)}, nil
+			return reply{http.StatusOK, resp.Header, string(encoded)}, nil
 		}
 	}
 }
@@ -154,27 +154,27 @@ func TestAConnectionRemembers(t *testing.T) {
 		}
 	}
 	s.leave()
-	var asked []string
+	var sent []string
 	for _, got := range r.mock.Requests(64) {
 		if got.Path == "/v1/responses" {
-			asked = append(asked, string(got.Body))
+			sent = append(sent, string(got.Body))
 		}
 	}
-	if len(asked) != 4 || billed(r).requests != 4 {
-		t.Fatalf("%d requests: %v", len(asked), asked)
+	if len(sent) != 4 || billed(r).requests != 4 {
+		t.Fatalf("%d requests: %v", len(sent), sent)
 	}
 	has := func(i int, words ...string) {
 		t.Helper()
 		for _, w := range words {
-			if !strings.Contains(asked[i], w) {
-				t.Errorf("request %d lacks %q: %s", i, w, asked[i])
+			if !strings.Contains(sent[i], w) {
+				t.Errorf("request %d lacks %q: %s", i, w, sent[i])
 			}
 		}
 	}
 	has(1, "the first words", "the second words", "assistant")
 	has(2, "prepared words", "the third words")
 	has(3, "previous_response_id", "the fourth words")
-	for i, body := range asked {
+	for i, body := range sent {
 		if i < 3 && strings.Contains(body, "previous_response_id") || strings.Contains(body, `"generate"`) || strings.Contains(body, `"stream_id"`) {
 			t.Errorf("request %d: %s", i, body)
 		}

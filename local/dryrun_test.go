@@ -16,7 +16,7 @@ func (r *running) dryRun(body string) map[string]any {
 	return got.json(r.t)
 }
 
-func TestDryRunTellsWhatWouldBeSentAndSendsNothing(t *testing.T) {
+func TestDryRunReportsTheRequestAndSendsNothing(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.admin("POST", "/configs", fmt.Sprintf(`{"name":"spare","workspace_id":%q,"config":{"strategy":{"mode":"fallback","on_status_codes":[429,503]},"retry":{"attempts":2},
@@ -25,9 +25,9 @@ func TestDryRunTellsWhatWouldBeSentAndSendsNothing(t *testing.T) {
 	for _, c := range r.admin("GET", "/configs?workspace_id="+r.workspace(), "")["data"].([]any) {
 		slug = c.(map[string]any)["slug"].(string)
 	}
-	const ask = `"path":"/chat/completions","headers":{"x-gateway-metadata":"{\"team\":\"ads\"}"},"body":{"model":"x","messages":[{"role":"user","content":"Hello"}],"logit_bias":{"1":2},"max_tokens":9}`
+	const request = `"path":"/chat/completions","headers":{"x-gateway-metadata":"{\"team\":\"ads\"}"},"body":{"model":"x","messages":[{"role":"user","content":"Hello"}],"logit_bias":{"1":2},"max_tokens":9}`
 
-	got := r.dryRun(fmt.Sprintf(`{"config":%q,%s}`, slug, ask))
+	got := r.dryRun(fmt.Sprintf(`{"config":%q,%s}`, slug, request))
 	targets := got["targets"].([]any)
 	if got["sent"] != false || got["error"] != nil || len(targets) != 1 || member(got, "config/slug") != slug || member(got, "config/mode") != "fallback" {
 		t.Fatalf("%v", got)
@@ -45,7 +45,7 @@ func TestDryRunTellsWhatWouldBeSentAndSendsNothing(t *testing.T) {
 		t.Errorf("%v", first)
 	}
 
-	got = r.dryRun(fmt.Sprintf(`{"config":%q,"assume":[503],%s}`, slug, ask))
+	got = r.dryRun(fmt.Sprintf(`{"config":%q,"assume":[503],%s}`, slug, request))
 	targets = got["targets"].([]any)
 	if len(targets) != 2 {
 		t.Fatalf("%d targets: %v", len(targets), got)
@@ -62,7 +62,7 @@ func TestDryRunTellsWhatWouldBeSentAndSendsNothing(t *testing.T) {
 		t.Errorf("losses %v", losses)
 	}
 
-	got = r.dryRun(`{"config":{"strategy":{"mode":"fallback"},"targets":[{"provider":"@nobody"},{"provider":"@mock"}]},` + ask + `}`)
+	got = r.dryRun(`{"config":{"strategy":{"mode":"fallback"},"targets":[{"provider":"@nobody"},{"provider":"@mock"}]},` + request + `}`)
 	targets = got["targets"].([]any)
 	if len(targets) != 2 || member(targets[0], "error/status") == nil || member(targets[1], "error") != nil || member(got, "decision/skips").([]any)[0].(map[string]any)["reason"] != "refused" {
 		t.Errorf("a missing provider: %v", got)
@@ -70,7 +70,7 @@ func TestDryRunTellsWhatWouldBeSentAndSendsNothing(t *testing.T) {
 	if got = r.dryRun(`{"path":"/chat/completions","body":{"model":"@mock/gpt-4o"}}`); member(got, "error/status") != 400.0 || member(got, "error/field") != "messages" {
 		t.Errorf("a bad body: %v", got)
 	}
-	if got = r.dryRun(`{"config":{"strategy":{"mode":"magic"}},` + ask + `}`); member(got, "error/status") != 400.0 {
+	if got = r.dryRun(`{"config":{"strategy":{"mode":"magic"}},` + request + `}`); member(got, "error/status") != 400.0 {
 		t.Errorf("a bad config: %v", got)
 	}
 	if n := len(r.mock.Requests(100)); n != 0 {
@@ -111,11 +111,11 @@ func TestDryRunTriesConfigsThatCouldNotBeSent(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.admin("PUT", "/admin/organisation/settings", `{"data_plane_security_settings":{"block_inline_config":true}}`)
-	const ask = `"path":"/chat/completions","body":{"model":"gpt-4o","messages":[{"role":"user","content":"Hello"}]}`
+	const request = `"path":"/chat/completions","body":{"model":"gpt-4o","messages":[{"role":"user","content":"Hello"}]}`
 	if got := r.call("POST", "/chat/completions", chatBody("gpt-4o", "Hello", ""), "X-Gateway-Config", `{"provider":"@mock"}`); got.status != 400 || !strings.Contains(got.body, "inline_config_blocked") {
 		t.Fatalf("a request: %d %s", got.status, got.body)
 	}
-	if got := r.dryRun(`{"config":{"provider":"@mock"},` + ask + `}`); member(got, "error") != nil || len(got["targets"].([]any)) != 1 {
+	if got := r.dryRun(`{"config":{"provider":"@mock"},` + request + `}`); member(got, "error") != nil || len(got["targets"].([]any)) != 1 {
 		t.Errorf("a config: %v", got)
 	}
 	for code, headers := range map[string]string{
@@ -125,13 +125,13 @@ func TestDryRunTriesConfigsThatCouldNotBeSent(t *testing.T) {
 		"inline_forward_headers_blocked": `"x-gateway-provider":"@mock","x-gateway-forward-headers":"x-a"`,
 		"inline_provider_url_blocked":    `"x-gateway-provider":"@mock","x-gateway-azure-foundry-url":"https://example.com"`,
 	} {
-		if got := r.dryRun(`{"config":null,"headers":{` + headers + `},` + ask + `}`); member(got, "error/code") != code {
+		if got := r.dryRun(`{"config":null,"headers":{` + headers + `},` + request + `}`); member(got, "error/code") != code {
 			t.Errorf("%s: %v", code, got)
 		}
 	}
 }
 
-func TestDryRunTellsAllThatIsWrongWithAConfig(t *testing.T) {
+func TestDryRunReportsAllErrorsOfAConfig(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	got := r.dryRun(`{"config":{"strategy":{"mode":"best"},"retry":{"attempts":"x"},"targets":[{"weight":-1}]},"path":"/chat/completions","body":{"model":"gpt-4o","messages":[{"role":"user","content":"Hello"}]}}`)
@@ -150,10 +150,10 @@ func TestDryRunTellsAllThatIsWrongWithAConfig(t *testing.T) {
 
 // The credential's header is shown and its value is not; one that is missing is
 // told.
-func TestDryRunShowsWhereCredentialsWouldStand(t *testing.T) {
+func TestDryRunShowsThePlaceOfCredentials(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	ask := func(config string) any {
+	send := func(config string) any {
 		t.Helper()
 		got := r.dryRun(`{"config":` + config + `,"path":"/chat/completions","body":{"model":"gpt-4o","messages":[{"role":"user","content":"Hello"}]}}`)
 		return got["targets"].([]any)[0]
@@ -163,11 +163,11 @@ func TestDryRunShowsWhereCredentialsWouldStand(t *testing.T) {
 		`{"provider":"bedrock","aws_access_key_id":"AKIDMOCK","aws_secret_access_key":"mock-secret","aws_region":"us-east-1","override_params":{"model":"amazon.nova-lite-v1:0"}}`: "Authorization",
 		`{"provider":"openai","api_key":"sk-secret","custom_headers":{"x-team":"sk-secret"}}`:                                                                                      "X-Team",
 	} {
-		if got := ask(config); member(got, "headers/"+header) != "*****" {
+		if got := send(config); member(got, "headers/"+header) != "*****" {
 			t.Errorf("%s: %v", config, got)
 		}
 	}
-	if got := ask(`{"provider":"openai"}`); member(got, "error/status") == nil {
+	if got := send(`{"provider":"openai"}`); member(got, "error/status") == nil {
 		t.Errorf("without a key: %v", got)
 	}
 	if n := len(r.mock.Requests(100)); n != 0 {
@@ -175,7 +175,7 @@ func TestDryRunShowsWhereCredentialsWouldStand(t *testing.T) {
 	}
 }
 
-func TestDryRunAsksNobodyWhatAProfileStandsFor(t *testing.T) {
+func TestDryRunDoesNotResolveProfiles(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.bedrock("bedrock", bedrockKeys)

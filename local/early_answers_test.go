@@ -14,7 +14,7 @@ import (
 
 // A provider may answer before it has read the body of what is passed through to it. Its
 // answer is the client's, whole, however early it comes. In a row: it sets the environment.
-func TestAnswersThatComeBeforeTheBodyIsRead(t *testing.T) {
+func TestResponsesBeforeTheBodyIsRead(t *testing.T) {
 	const answer = "the answer came early, and it is whole"
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		wire := http.NewResponseController(w)
@@ -41,11 +41,11 @@ func TestAnswersThatComeBeforeTheBodyIsRead(t *testing.T) {
 		t.Cleanup(client.CloseIdleConnections)
 		for _, size := range []int{5_000, 60_000} {
 			for _, path := range []string{"/reads", "/leaves"} {
-				for _, told := range []bool{true, false} {
+				for _, announced := range []bool{true, false} {
 					body := bytes.Repeat([]byte("x"), size)
 					send := func() error {
 						var from io.Reader = bytes.NewReader(body)
-						if !told {
+						if !announced {
 							from = io.MultiReader(from) // its length is not known
 						}
 						req, err := http.NewRequest("POST", r.base+"/proxy/some"+path, from)
@@ -73,14 +73,14 @@ func TestAnswersThatComeBeforeTheBodyIsRead(t *testing.T) {
 						all.Go(func() {
 							for next.Add(1) <= calls {
 								if err := send(); err != nil && failed.Add(1) == 1 {
-									t.Errorf("%d bytes to %s, length told: %t: %v", size, path, told, err)
+									t.Errorf("%d bytes to %s, length told: %t: %v", size, path, announced, err)
 								}
 							}
 						})
 					}
 					all.Wait()
 					if n := failed.Load(); n > 0 {
-						t.Errorf("%d bytes to %s, length told: %t: %d of %d calls failed", size, path, told, n, calls)
+						t.Errorf("%d bytes to %s, length told: %t: %d of %d calls failed", size, path, announced, n, calls)
 					}
 				}
 			}

@@ -40,17 +40,17 @@ func startEcho(t *testing.T) string {
 			_ = json.Unmarshal(body, &b)
 			how = strings.SplitN(b.Model+"__", "_", 3)
 		}
-		said := echoes(r)[how[1]]
-		w.Header().Set("X-Request-Id", "id "+said)
-		w.Header().Set("X-Ratelimit-Told", said)
-		w.Header().Set("X-Echo", said)
+		repeated := echoes(r)[how[1]]
+		w.Header().Set("X-Request-Id", "id "+repeated)
+		w.Header().Set("X-Ratelimit-Told", repeated)
+		w.Header().Set("X-Echo", repeated)
 		status := 400
 		_, _ = fmt.Sscan(how[0], &status)
-		text := `{"type":"error","error":{"type":"` + said + `","code":"` + said + `","param":"` + said + `","message":"bad key ` + said + `"}}`
+		text := `{"type":"error","error":{"type":"` + repeated + `","code":"` + repeated + `","param":"` + repeated + `","message":"bad key ` + repeated + `"}}`
 		switch form := strings.TrimRight(how[2], "_"); form {
 		case "html":
 			w.Header().Set("Content-Type", "text/html")
-			text = "<p>" + said
+			text = "<p>" + repeated
 		case "stream":
 			w.Header().Set("Content-Type", "text/event-stream")
 			w.WriteHeader(200)
@@ -72,10 +72,10 @@ func startEcho(t *testing.T) string {
 		case "br":
 			w.Header().Set("Content-Encoding", "br")
 		case "long":
-			text = `{"error":{"message":"` + strings.Repeat("x", 4090) + said + strings.Repeat("y", 100_000) + said + `"}}`
+			text = `{"error":{"message":"` + strings.Repeat("x", 4090) + repeated + strings.Repeat("y", 100_000) + repeated + `"}}`
 		case "good":
 			w.Header().Set("Content-Type", "application/json")
-			text = `{"id":"c","object":"chat.completion","created":1,"model":"` + said + `","choices":[{"index":0,"message":{"role":"assistant","content":"` + said + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
+			text = `{"id":"c","object":"chat.completion","created":1,"model":"` + repeated + `","choices":[{"index":0,"message":{"role":"assistant","content":"` + repeated + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
 		}
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, text)
@@ -100,7 +100,7 @@ func leaks(text string) bool {
 
 // When a provider repeats the credential, neither the caller nor the log gets it, on any
 // route and in any dialect.
-func TestARepeatedCredentialIsNeitherShownNorKept(t *testing.T) {
+func TestCredentialsAreRedactedFromResponsesAndLogs(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	host := startEcho(t)
@@ -111,7 +111,7 @@ func TestARepeatedCredentialIsNeitherShownNorKept(t *testing.T) {
 	config := r.saveConfig(fmt.Sprintf(`{"provider":"openai","api_key":%q,"custom_host":%q,"custom_headers":{"X-Inner":%q}}`, echoKey, host, echoHeader))
 	before := len(r.records(0))
 	n := 0
-	ask := func(how, path, body string, headers ...string) {
+	send := func(how, path, body string, headers ...string) {
 		t.Helper()
 		n++
 		got, err := r.try("POST", path, strings.ReplaceAll(body, "HOW", how), append(headers, "X-How", how)...)
@@ -130,35 +130,35 @@ func TestARepeatedCredentialIsNeitherShownNorKept(t *testing.T) {
 		for _, spelling := range []string{"plain", "escaped", "inner", "url", "path"} {
 			for _, status := range []string{"400", "401", "429", "503"} {
 				if spelling == "plain" || status == "400" {
-					ask(status+"_"+spelling+"_", "/chat/completions", chat, via...)
+					send(status+"_"+spelling+"_", "/chat/completions", chat, via...)
 				}
 			}
 			how := "401_" + spelling + "_"
-			ask(how, "/messages", chat, via...)
-			ask(how, "/responses", `{"model":"HOW","input":"x"}`, via...)
-			ask(how, "/proxy/v1/anything", chat, via...)
-			ask("302_"+spelling+"_", "/proxy/v1/anything", chat, via...)
-			ask(how+"gzip", "/chat/completions", chat, via...)
-			ask(how+"gzip", "/proxy/v1/anything", chat, via...)
-			ask(how+"br", "/proxy/v1/anything", chat, append([]string{"Accept-Encoding", "br"}, via...)...)
-			ask(how+"html", "/chat/completions", chat, via...)
-			ask(how+"html", "/proxy/v1/anything", chat, via...)
-			ask(how+"long", "/proxy/v1/anything", chat, via...)
-			ask("200_"+spelling+"_", "/chat/completions", chat, via...)
-			ask("200_"+spelling+"_html", "/chat/completions", chat, via...)
+			send(how, "/messages", chat, via...)
+			send(how, "/responses", `{"model":"HOW","input":"x"}`, via...)
+			send(how, "/proxy/v1/anything", chat, via...)
+			send("302_"+spelling+"_", "/proxy/v1/anything", chat, via...)
+			send(how+"gzip", "/chat/completions", chat, via...)
+			send(how+"gzip", "/proxy/v1/anything", chat, via...)
+			send(how+"br", "/proxy/v1/anything", chat, append([]string{"Accept-Encoding", "br"}, via...)...)
+			send(how+"html", "/chat/completions", chat, via...)
+			send(how+"html", "/proxy/v1/anything", chat, via...)
+			send(how+"long", "/proxy/v1/anything", chat, via...)
+			send("200_"+spelling+"_", "/chat/completions", chat, via...)
+			send("200_"+spelling+"_html", "/chat/completions", chat, via...)
 			stream := strings.Replace(chat, "{", `{"stream":true,`, 1)
-			ask("200_"+spelling+"_first", "/chat/completions", stream, via...)
-			ask("200_"+spelling+"_stream", "/chat/completions", stream, via...)
+			send("200_"+spelling+"_first", "/chat/completions", stream, via...)
+			send("200_"+spelling+"_stream", "/chat/completions", stream, via...)
 		}
 		if via[1] != "@echo-openai" {
 			continue
 		}
 		for _, path := range []string{"/embeddings", "/moderations", "/completions", "/images/generations", "/audio/speech"} {
-			ask("401_plain_", path, `{"model":"HOW","input":"x","prompt":"x","voice":"alloy"}`, via...)
+			send("401_plain_", path, `{"model":"HOW","input":"x","prompt":"x","voice":"alloy"}`, via...)
 		}
-		ask("401_plain_", "/files", form("purpose", "batch", "file", "a.jsonl:{}"), append(formType, via...)...)
-		ask("401_plain_", "/audio/transcriptions", form("model", "whisper-1", "file", "a.mp3:abc"), append(formType, via...)...)
-		ask("200_plain_good", "/chat/completions", chat, via...)
+		send("401_plain_", "/files", form("purpose", "batch", "file", "a.jsonl:{}"), append(formType, via...)...)
+		send("401_plain_", "/audio/transcriptions", form("model", "whisper-1", "file", "a.mp3:abc"), append(formType, via...)...)
+		send("200_plain_good", "/chat/completions", chat, via...)
 	}
 	dry := 0
 	for _, slug := range []string{"@echo-openai", "@echo-anthropic"} {

@@ -21,9 +21,9 @@ func (r *running) experiment(slug, more string) string {
 func TestExperimentsGiveUsersTheirVersion(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	const say = `[{"role":"user","content":"mock: say=one {{x}}"}]`
-	slug := r.prompt(say, "")
-	r.admin("PUT", "/prompts/"+slug, fmt.Sprintf(`{"workspace_id":%q,"patch":true,"string":%q}`, r.workspace(), strings.Replace(say, "one", "two", 1)))
+	const messages = `[{"role":"user","content":"mock: say=one {{x}}"}]`
+	slug := r.prompt(messages, "")
+	r.admin("PUT", "/prompts/"+slug, fmt.Sprintf(`{"workspace_id":%q,"patch":true,"string":%q}`, r.workspace(), strings.Replace(messages, "one", "two", 1)))
 	id := r.experiment(slug, "")
 	answer := func(ref, body string, headers ...string) string {
 		t.Helper()
@@ -33,13 +33,13 @@ func TestExperimentsGiveUsersTheirVersion(t *testing.T) {
 		}
 		return fmt.Sprint(member(got.json(t), "choices/0/message/content"))
 	}
-	said := map[string]int{}
+	texts := map[string]int{}
 	const users = 24
 	for i := range users {
 		user := fmt.Sprintf("user-%d", i)
 		meta := fmt.Sprintf(`{"_user":%q}`, user)
 		first := answer(slug, `{"variables":{"x":"!"}}`, "X-Gateway-Metadata", meta)
-		said[first]++
+		texts[first]++
 		if again := answer(slug, `{"user":"`+user+`","variables":{"x":"!"}}`); again != first {
 			t.Errorf("%s gets %q and %q", user, first, again)
 		}
@@ -48,8 +48,8 @@ func TestExperimentsGiveUsersTheirVersion(t *testing.T) {
 			t.Errorf("%s: render gives %s, not %q", user, rendered.body, first)
 		}
 	}
-	if said["one !"] == 0 || said["two !"] == 0 || len(said) != 2 {
-		t.Fatalf("of %d users: %v", users, said)
+	if texts["one !"] == 0 || texts["two !"] == 0 || len(texts) != 2 {
+		t.Fatalf("of %d users: %v", users, texts)
 	}
 	for i := range 4 {
 		if got := answer(slug+"@1", fmt.Sprintf(`{"user":"user-%d","variables":{"x":"!"}}`, i)); got != "one !" {
@@ -68,8 +68,8 @@ func TestExperimentsGiveUsersTheirVersion(t *testing.T) {
 			t.Errorf("%+v", rec)
 		}
 	}
-	if named != 4 || tried[1] != 3*said["one !"] || tried[2] != 3*said["two !"] {
-		t.Errorf("%d without an experiment, %v with it; want 4, and three each of %v", named, tried, said)
+	if named != 4 || tried[1] != 3*texts["one !"] || tried[2] != 3*texts["two !"] {
+		t.Errorf("%d without an experiment, %v with it; want 4, and three each of %v", named, tried, texts)
 	}
 	r.admin("POST", "/prompts/"+slug+"/experiments/"+id+"/promote", fmt.Sprintf(`{"workspace_id":%q,"version":2}`, r.workspace()))
 	ended := time.Now()

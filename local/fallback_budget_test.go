@@ -12,7 +12,7 @@ func (r *running) thrifty(model string) string {
 	return r.newKey(fmt.Sprintf(`"usage_limits":{"type":"cost","credit_limit":1,"on_exceeded":"fallback","fallback_model":%q}`, model))
 }
 
-const dearChat = `{"model":"@mock/gpt-4o","max_tokens":120000,"messages":[{"role":"user","content":"Hello"}]}`
+const expensiveChat = `{"model":"@mock/gpt-4o","max_tokens":120000,"messages":[{"role":"user","content":"Hello"}]}`
 
 // The model that a budget names is a target like any other: its own limits may reject it,
 // and then the request is not sent on.
@@ -27,7 +27,7 @@ func TestWhatABudgetSendsAwayMeetsTheLimitsThere(t *testing.T) {
 	for _, c := range []struct {
 		name, model string
 		want        int
-		says        string
+		message     string
 	}{
 		{"itself in funds", poor("rich", `"usage_limits":{"type":"cost","credit_limit":50}`), 200, ""},
 		{"a budget of its own", poor("spent", `"usage_limits":{"type":"tokens","credit_limit":100}`), 412, "spent"},
@@ -36,8 +36,8 @@ func TestWhatABudgetSendsAwayMeetsTheLimitsThere(t *testing.T) {
 		{"a rate of its own", poor("slow", `"rate_limits":[{"type":"tokens","unit":"rpd","value":0}]`), 429, "slow"},
 		{"no such model", "@mock-anthropic/nobody-knows-this-model", 412, "unpriced"},
 	} {
-		got := r.call("POST", "/chat/completions", dearChat, "X-Gateway-Api-Key", r.thrifty(c.model))
-		if got.status != c.want || !strings.Contains(got.body, c.says) {
+		got := r.call("POST", "/chat/completions", expensiveChat, "X-Gateway-Api-Key", r.thrifty(c.model))
+		if got.status != c.want || !strings.Contains(got.body, c.message) {
 			t.Errorf("%s: %d %s", c.name, got.status, got.body)
 		}
 	}
@@ -50,7 +50,7 @@ func TestAFailedFallbackOpensNoBudget(t *testing.T) {
 	r := start(t)
 	config := r.saveConfig(fallbackOf(`{"provider":"@mock","override_params":{"model":"gpt-4o"}}`, `{"provider":"@mock","override_params":{"model":"gpt-4.1"}}`))
 	key := r.newKey(`"usage_limits":{"type":"tokens","credit_limit":1000,"on_exceeded":"fallback","fallback_model":"@mock/gpt-4o-mini?status=503"}`)
-	got := r.call("POST", "/chat/completions", dearChat, "X-Gateway-Api-Key", key, "X-Gateway-Config", config)
+	got := r.call("POST", "/chat/completions", expensiveChat, "X-Gateway-Api-Key", key, "X-Gateway-Config", config)
 	if got.status != 412 {
 		t.Errorf("%d %s", got.status, got.body)
 	}
@@ -65,7 +65,7 @@ func TestPassThroughIsNotSentElsewhere(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	key := r.thrifty("@mock/gpt-4o-mini")
-	got := r.call("POST", "/proxy/chat/completions", strings.Replace(dearChat, "@mock/", "", 1), "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@mock")
+	got := r.call("POST", "/proxy/chat/completions", strings.Replace(expensiveChat, "@mock/", "", 1), "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@mock")
 	if got.status != 412 {
 		t.Errorf("%d %s", got.status, got.body)
 	}

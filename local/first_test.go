@@ -47,9 +47,9 @@ func TestFirstKeysMustBeUsable(t *testing.T) {
 // Keys that the environment gives are printed at no start, others once.
 // In a row: it sets the environment.
 func TestOnlyKeysThatWereMadeArePrinted(t *testing.T) {
-	for _, given := range [][2]string{{}, {"given-admin", ""}, {"", "given-workspace"}, {"given-admin", "given-workspace"}} {
-		t.Setenv("GATEWAY_ADMIN_KEY", given[0])
-		t.Setenv("GATEWAY_WORKSPACE_KEY", given[1])
+	for _, keys := range [][2]string{{}, {"given-admin", ""}, {"", "given-workspace"}, {"given-admin", "given-workspace"}} {
+		t.Setenv("GATEWAY_ADMIN_KEY", keys[0])
+		t.Setenv("GATEWAY_WORKSPACE_KEY", keys[1])
 		dir := t.TempDir()
 		for i, start := range []string{"first", "later"} {
 			g, err := opened(t, dir)
@@ -59,12 +59,12 @@ func TestOnlyKeysThatWereMadeArePrinted(t *testing.T) {
 			var out strings.Builder
 			g.announce(&out)
 			if strings.Contains(out.String(), "given-") {
-				t.Errorf("%v, %s start: a key of the environment is printed:\n%s", given, start, out.String())
+				t.Errorf("%v, %s start: a key of the environment is printed:\n%s", keys, start, out.String())
 			}
 			if i == 0 {
 				for j, key := range []string{g.made.AdminKey, g.made.WorkspaceKey} {
-					if made := given[j] == ""; strings.Contains(out.String(), key) != made {
-						t.Errorf("%v: key %d, made here: %v:\n%s", given, j, made, out.String())
+					if made := keys[j] == ""; strings.Contains(out.String(), key) != made {
+						t.Errorf("%v: key %d, made here: %v:\n%s", keys, j, made, out.String())
 					}
 				}
 			}

@@ -6,7 +6,7 @@ import (
 
 // A stream that was begun and aborted before its first content is recorded by an estimate of
 // what the provider has read.
-func TestAStreamThatIsGivenUpIsEstimated(t *testing.T) {
+func TestAbortedStreamIsEstimated(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	got := r.call("POST", "/chat/completions", `{"model":"gpt-4o-mini","stream":true,"messages":[{"role":"user","content":"mock: silence=after:0 for=60s"}]}`, "X-Gateway-Config", `{"provider":"@mock","first_token_timeout":150}`)

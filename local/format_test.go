@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestJSONThatIsOnlyAskedForIsChecked: Claude and most models of Bedrock have no JSON mode.
+// TestJSONThatIsOnlyRequestedIsChecked: Claude and most models of Bedrock have no JSON mode.
 // If they answer something else, that never looks like a good answer.
-func TestJSONThatIsOnlyAskedForIsChecked(t *testing.T) {
+func TestJSONThatIsOnlyRequestedIsChecked(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.bedrock("bedrock", bedrockKeys)
@@ -17,29 +17,29 @@ func TestJSONThatIsOnlyAskedForIsChecked(t *testing.T) {
 	lenient := []string{"X-Gateway-Strict-Open-Ai-Compliance", "false"}
 	requests := 0
 	for _, model := range []string{"@mock-anthropic/claude-sonnet-4-5", "@bedrock/" + bedrockClaude} {
-		for _, c := range []struct{ say, want string }{
+		for _, c := range []struct{ text, want string }{
 			{`{"a":1}`, `{"a":1}`}, {"```json{\"a\":1}```", `{"a":1}`}, {"words", ""}, {`{"a":1,}`, ""}, {`[1]`, ""},
 		} {
 			requests += 2
-			got := r.call("POST", "/chat/completions", chatBody(model, "JSON\nmock: say="+c.say, format), lenient...)
-			streamed := r.call("POST", "/chat/completions", chatBody(model, "JSON\nmock: say="+c.say, format+`,"stream":true`))
+			got := r.call("POST", "/chat/completions", chatBody(model, "JSON\nmock: say="+c.text, format), lenient...)
+			streamed := r.call("POST", "/chat/completions", chatBody(model, "JSON\nmock: say="+c.text, format+`,"stream":true`))
 			if c.want == "" {
 				if got.status != 502 || !strings.Contains(got.body, "asked for one JSON object") {
-					t.Errorf("%s: %s: %d %s", model, c.say, got.status, got.body)
+					t.Errorf("%s: %s: %d %s", model, c.text, got.status, got.body)
 				}
 				if streamed.status == 200 && (strings.Contains(streamed.body, "[DONE]") || !strings.Contains(streamed.body, `"error"`)) {
-					t.Errorf("%s: %s, streamed: %s", model, c.say, streamed.body)
+					t.Errorf("%s: %s, streamed: %s", model, c.text, streamed.body)
 				}
 				continue
 			}
 			if want := fmt.Sprintf(`"content":%q`, c.want); got.status != 200 || !strings.Contains(got.body, want) {
-				t.Errorf("%s: %s: %d %s", model, c.say, got.status, got.body)
+				t.Errorf("%s: %s: %d %s", model, c.text, got.status, got.body)
 			}
 			if report := got.header.Get("X-Gateway-Translation"); !strings.Contains(report, "response_format (requested by text") {
 				t.Errorf("%s: the loss report %q", model, report)
 			}
 			if streamed.status != 200 || !strings.Contains(streamed.body, "[DONE]") || strings.Contains(streamed.body, "```") {
-				t.Errorf("%s: %s, streamed: %d %s", model, c.say, streamed.status, streamed.body)
+				t.Errorf("%s: %s, streamed: %d %s", model, c.text, streamed.status, streamed.body)
 			}
 		}
 	}

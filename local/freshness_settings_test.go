@@ -20,10 +20,10 @@ func TestSettingsOfTheOrganisationHoldInEveryProcess(t *testing.T) {
 	first := spawn(t, t.TempDir(), "-store", "aws")
 	second := spawn(t, t.TempDir(), "-store", "aws", "-mock=false")
 	_, key := first.makeKey(t)
-	ask := chatBody("gpt-4o-mini", "Hello", "")
+	request := chatBody("gpt-4o-mini", "Hello", "")
 	inline := func(p *process) int {
 		r := running{t: t, base: p.base}
-		return r.call("POST", "/chat/completions", ask, "X-Gateway-Api-Key", key, "X-Gateway-Config", `{"provider":"@mock"}`).status
+		return r.call("POST", "/chat/completions", request, "X-Gateway-Api-Key", key, "X-Gateway-Config", `{"provider":"@mock"}`).status
 	}
 	for _, block := range []bool{true, false, true} {
 		for _, p := range []*process{first, second} {
@@ -33,7 +33,7 @@ func TestSettingsOfTheOrganisationHoldInEveryProcess(t *testing.T) {
 		}
 		warm, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		wg.Go(func() { second.keepWarm(warm, key, ask) })
+		wg.Go(func() { second.useRepeatedly(warm, key, request) })
 		first.change(t, "PUT", "/admin/organisation/settings", fmt.Sprintf(`{"data_plane_security_settings":{"block_inline_config":%v}}`, block))
 		pause(t.Context(), resource.MaxStale)
 		stop()

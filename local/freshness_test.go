@@ -23,7 +23,7 @@ func TestARevokedKeyIsRefusedInEveryProcess(t *testing.T) {
 	awstest.Start(t)
 	first := spawn(t, t.TempDir(), "-store", "aws")
 	second := spawn(t, t.TempDir(), "-store", "aws", "-mock=false")
-	ask := chatBody("gpt-4o-mini", "Hello", "")
+	request := chatBody("gpt-4o-mini", "Hello", "")
 	for _, change := range []struct{ name, method, body string }{
 		{"deleted", "DELETE", ""},
 		{"stripped of its scope", "PUT", `{"scopes":["logs.view"]}`},
@@ -33,13 +33,13 @@ func TestARevokedKeyIsRefusedInEveryProcess(t *testing.T) {
 		t.Run(change.name, func(t *testing.T) {
 			id, key := first.makeKey(t)
 			for _, p := range []*process{first, second} {
-				if status := p.chat(t, key, ask); status != http.StatusOK {
+				if status := p.chat(t, key, request); status != http.StatusOK {
 					t.Fatalf("before the change: %d", status)
 				}
 			}
 			warm, stop := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
-			wg.Go(func() { second.keepWarm(warm, key, ask) })
+			wg.Go(func() { second.useRepeatedly(warm, key, request) })
 			body, end := change.body, time.Now()
 			if change.name == "expired" {
 				end = end.Add(2 * time.Second)
@@ -50,7 +50,7 @@ func TestARevokedKeyIsRefusedInEveryProcess(t *testing.T) {
 			stop()
 			wg.Wait()
 			for _, p := range []*process{first, second} {
-				if status := p.chat(t, key, ask); status == http.StatusOK {
+				if status := p.chat(t, key, request); status == http.StatusOK {
 					t.Error("the key still opens a process")
 				}
 			}
@@ -58,8 +58,8 @@ func TestARevokedKeyIsRefusedInEveryProcess(t *testing.T) {
 	}
 }
 
-// keepWarm uses a key again and again, whatever the answers are.
-func (p *process) keepWarm(ctx context.Context, key, body string) {
+// useRepeatedly uses a key again and again, whatever the answers are.
+func (p *process) useRepeatedly(ctx context.Context, key, body string) {
 	for ctx.Err() == nil {
 		req, err := http.NewRequestWithContext(ctx, "POST", p.base+"/chat/completions", strings.NewReader(body))
 		if err != nil {

@@ -55,13 +55,13 @@ func (r *running) save(slug, fields string) {
 	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":%q,"slug":%q,"workspace_id":%q,%s}`, slug, slug, r.workspace(), fields))
 }
 
-// asker counts the requests that are recorded.
-type asker struct {
+// countingClient counts the requests that are recorded.
+type countingClient struct {
 	*running
 	n int
 }
 
-func (a *asker) ask(path, body string, headers ...string) reply {
+func (a *countingClient) send(path, body string, headers ...string) reply {
 	a.t.Helper()
 	a.n++
 	got := a.call("POST", path, body, headers...)
@@ -81,25 +81,25 @@ const weatherTools = `,"tools":[{"type":"function","function":{"name":"get_weath
 func TestGeminiConversations(t *testing.T) {
 	t.Parallel()
 	r, mock := startGoogle(t)
-	a := &asker{running: r}
+	a := &countingClient{running: r}
 	for _, host := range []string{"google", "vertex"} {
 		for _, model := range []string{"gemini-2.0-flash", "gemini-2.5-flash", "gemini-3-pro-preview"} {
 			name := "@" + host + "/" + model
-			got := a.ask("/chat/completions", chatBody(name, "mock: echo\nHello", ""))
+			got := a.send("/chat/completions", chatBody(name, "mock: echo\nHello", ""))
 			if c := choiceOf(t, got); strings.TrimSpace(c["message"].(map[string]any)["content"].(string)) != "Hello" || c["finish_reason"] != "stop" {
 				t.Errorf("%s: %s", name, got.body)
 			}
-			streamed := a.ask("/chat/completions", chatBody(name, "mock: split-utf8\nHello", `,"stream":true,"stream_options":{"include_usage":true}`))
+			streamed := a.send("/chat/completions", chatBody(name, "mock: split-utf8\nHello", `,"stream":true,"stream_options":{"include_usage":true}`))
 			if s, err := mockprovider.ReadOpenAIStream([]byte(streamed.body)); err != nil || !strings.Contains(s.Text, "東京") || s.Prompt <= 0 || s.Completion <= 0 {
 				t.Errorf("%s: %v %+v", name, err, s)
 			}
-			a.ask("/chat/completions", chatBody(name, "Hi", `,"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object","properties":{"n":{"type":["integer","null"]}},"required":["n"],"additionalProperties":false}}}`))
-			a.ask("/chat/completions", chatBody(name, "mock: cached=2 parallel\nweather", weatherTools))
-			a.ask("/messages", chatBody(name, "mock: parallel\nweather", `,"max_tokens":500,"stream":true,"tools":[{"name":"now","input_schema":{"type":"object","properties":{}}}]`))
+			a.send("/chat/completions", chatBody(name, "Hi", `,"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object","properties":{"n":{"type":["integer","null"]}},"required":["n"],"additionalProperties":false}}}`))
+			a.send("/chat/completions", chatBody(name, "mock: cached=2 parallel\nweather", weatherTools))
+			a.send("/messages", chatBody(name, "mock: parallel\nweather", `,"max_tokens":500,"stream":true,"tools":[{"name":"now","input_schema":{"type":"object","properties":{}}}]`))
 		}
 	}
-	a.ask("/chat/completions", chatBody("@google/gemini-2.5-flash", "Hi", `,"n":2,"logprobs":true,"top_logprobs":2,"reasoning_effort":"low","max_tokens":60,"seed":7,"temperature":0.2,"top_p":0.9,"stop":["zzz"]`))
-	a.ask("/chat/completions", chatBody("@google/gemini-2.5-flash", "Hi", `,"n":2,"stream":true`))
+	a.send("/chat/completions", chatBody("@google/gemini-2.5-flash", "Hi", `,"n":2,"logprobs":true,"top_logprobs":2,"reasoning_effort":"low","max_tokens":60,"seed":7,"temperature":0.2,"top_p":0.9,"stop":["zzz"]`))
+	a.send("/chat/completions", chatBody("@google/gemini-2.5-flash", "Hi", `,"n":2,"stream":true`))
 
 	// The books say what the bill says.
 	booked, bill := booked(r.records(a.n)), mock.Bill().Total
@@ -123,12 +123,12 @@ func TestGeminiConversations(t *testing.T) {
 func TestGeminiToolLoop(t *testing.T) {
 	t.Parallel()
 	r, mock := startGoogle(t)
-	a := &asker{running: r}
+	a := &countingClient{running: r}
 	for _, c := range []struct {
-		name    string
-		headers []string
-		hosts   []string
-		stand   bool // the stand-in is sent
+		name        string
+		headers     []string
+		hosts       []string
+		placeholder bool // the stand-in is sent
 	}{
 		{"strict", nil, []string{"google", "google", "google"}, false},
 		{"lenient", []string{"X-Gateway-Strict-Open-Ai-Compliance", "false"}, []string{"google", "google", "google"}, false},
@@ -140,7 +140,7 @@ func TestGeminiToolLoop(t *testing.T) {
 			for turn, host := range c.hosts {
 				raw, _ := json.Marshal(messages)
 				body := fmt.Sprintf(`{"model":"@%s/gemini-3-pro-preview","reasoning_effort":"low","messages":%s%s}`, host, raw, weatherTools)
-				got := a.ask("/chat/completions", body, c.headers...)
+				got := a.send("/chat/completions", body, c.headers...)
 				message := choiceOf(t, got)["message"].(map[string]any)
 				calls, _ := message["tool_calls"].([]any)
 				if len(calls) != 2 {
@@ -155,7 +155,7 @@ func TestGeminiToolLoop(t *testing.T) {
 			if n := strings.Count(last, `"thoughtSignature"`); n != 2 {
 				t.Errorf("%d signatures: %s", n, last)
 			}
-			if got := strings.Contains(last, "skip_thought_signature_validator"); got != c.stand {
+			if got := strings.Contains(last, "skip_thought_signature_validator"); got != c.placeholder {
 				t.Errorf("stand-in %v: %s", got, last)
 			}
 		})
@@ -164,7 +164,7 @@ func TestGeminiToolLoop(t *testing.T) {
 		messages := []any{map[string]any{"role": "user", "content": "mock: tools=2\nweather?"}}
 		for range 3 {
 			raw, _ := json.Marshal(messages)
-			got := a.ask("/messages", fmt.Sprintf(`{"model":"@google/gemini-3-pro-preview","max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":%s,"tools":[{"name":"now","input_schema":{"type":"object","properties":{}}}]}`, raw)).json(t)
+			got := a.send("/messages", fmt.Sprintf(`{"model":"@google/gemini-3-pro-preview","max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":%s,"tools":[{"name":"now","input_schema":{"type":"object","properties":{}}}]}`, raw)).json(t)
 			var results []any
 			for _, b := range got["content"].([]any) {
 				if block := b.(map[string]any); block["type"] == "tool_use" {
@@ -245,7 +245,7 @@ func TestGeminiFailures(t *testing.T) {
 func TestVertexPublishers(t *testing.T) {
 	t.Parallel()
 	r, mock := startGoogle(t)
-	a := &asker{running: r}
+	a := &countingClient{running: r}
 	for _, c := range []struct{ path, body, want, upstream string }{
 		{"/chat/completions", chatBody("@vertex/anthropic.claude-sonnet-4-5", "Hello", ""), `"provider":"vertex-ai"`, "/publishers/anthropic/models/claude-sonnet-4-5:rawPredict"},
 		{"/chat/completions", chatBody("@vertex/anthropic.claude-sonnet-4-5", "Hello", `,"stream":true`), "[DONE]", "/publishers/anthropic/models/claude-sonnet-4-5:streamRawPredict"},
@@ -260,7 +260,7 @@ func TestVertexPublishers(t *testing.T) {
 		{"/images/generations", `{"model":"@vertex/imagen-4.0-generate-001","prompt":"a cat","n":2,"size":"1024x1024"}`, `"b64_json"`, "/publishers/google/models/imagen-4.0-generate-001:predict"},
 		{"/images/generations", `{"model":"@google/imagen-4.0-generate-001","prompt":"a cat"}`, `"b64_json"`, "/v1beta/models/imagen-4.0-generate-001:predict"},
 	} {
-		got := a.ask(c.path, c.body)
+		got := a.send(c.path, c.body)
 		last := mock.Requests(1)[0]
 		if !strings.Contains(got.body, c.want) || !strings.HasSuffix(last.Path, c.upstream) {
 			t.Errorf("%s: %s\nsent to %s: %s", c.body, got.body, last.Path, last.Body)
@@ -499,7 +499,7 @@ func TestTokenCountsInEveryShape(t *testing.T) {
 		}
 		answer := got.json(t)
 		n, _ := answer[c.member].(float64)
-		if said, _ := answer["estimated"].(bool); said != c.estimated || n < 3 || n > 20 || (len(mock.Requests(1000)) == before) != c.estimated {
+		if reported, _ := answer["estimated"].(bool); reported != c.estimated || n < 3 || n > 20 || (len(mock.Requests(1000)) == before) != c.estimated {
 			t.Errorf("%s: %s", c.path, got.body)
 		}
 	}

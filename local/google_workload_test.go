@@ -45,14 +45,14 @@ func TestVertexByAnIdentityOfAnotherCloud(t *testing.T) {
 			}
 		}
 	}
-	asked := 0
+	requests := 0
 	for _, req := range r.mock.Requests(100) {
 		if strings.HasPrefix(req.Path, "/google-sts/") {
-			asked++
+			requests++
 		}
 	}
-	if asked != 3+2+2 { // one for each good identity; what was refused is asked for again
-		t.Errorf("%d tokens were asked for", asked)
+	if requests != 3+2+2 { // one for each good identity; what was refused is asked for again
+		t.Errorf("%d tokens were asked for", requests)
 	}
 	if got := r.call("GET", "/integrations/keys", "", "X-Gateway-Api-Key", adminKey); strings.Contains(got.body, "mock-secret") {
 		t.Errorf("the integration tells its secret: %s", got.body)

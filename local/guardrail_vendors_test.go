@@ -96,7 +96,7 @@ func TestVendorsJudgeRequestsAndAnswers(t *testing.T) {
 		{"stream, held and denied", `"output_guardrails":["` + holds + `"]`, long + "hunter2", `,"stream":true`, 446, `hooks_failed`, "three"},
 		{"stream, redacted in a window", `"output_guardrails":["` + slides + `"]`, long + "hunter2 " + long, `,"stream":true`, 200, `*****`, "hunter2"},
 	} {
-		path, body := askedOf("chatComplete", c.text, c.stream)
+		path, body := echoRequest("chatComplete", c.text, c.stream)
 		got := r.call("POST", path, body, "x-gateway-config", `{"passthrough":true,`+c.config+`}`, "x-gateway-strict-open-ai-compliance", "false")
 		if got.status != c.status || !strings.Contains(got.body, c.has) || strings.Contains(got.body, c.hasNot) || strings.Contains(got.body, "canary") {
 			t.Errorf("%s: %d %s", c.name, got.status, got.body)
@@ -123,7 +123,7 @@ func TestAVendorThatIsDownIsNoDenial(t *testing.T) {
 	check := func(more string) string {
 		return fmt.Sprintf(`{"passthrough":true,"input_guardrails":[{"aporia.validateProject":{"projectID":"proj"%s},"credentials":{"apiKey":"aporia-canary-key","apiEndpoint":%q},"deny":true}]}`, more, deny.URL)
 	}
-	path, body := askedOf("chatComplete", "my hunter2", "")
+	path, body := echoRequest("chatComplete", "my hunter2", "")
 	for i := range 6 {
 		name := "VendorError"
 		if i >= 3 {
@@ -153,7 +153,7 @@ func TestCredentialsOfGuardrailsInASecretManager(t *testing.T) {
 	r.admin("POST", "/secret-references", fmt.Sprintf(`{"name":"Key","slug":"f5-key","manager_type":"hashicorp_vault","secret_path":"secret/data/f5","auth_config":{"vault_auth_type":"token","vault_addr":%q,"vault_token":"hvs.of-the-gateway"}}`, server.URL))
 	check := fmt.Sprintf(`{"projectId":"p","redact":true,"credentials":{"calypsoUrl":%q},"secret_mappings":[{"target_field":"credentials.apiKey","secret_reference_id":"f5-key","secret_key":"api_key"}]}`, mask.URL)
 	slug := r.guardrail("masks", `{"id":"f5-guardrails.scan","parameters":`+check+`}`, "")
-	path, body := askedOf("chatComplete", "my hunter2", "")
+	path, body := echoRequest("chatComplete", "my hunter2", "")
 	for range 3 {
 		if got := r.call("POST", path, body, "x-gateway-config", `{"passthrough":true,"input_guardrails":["`+slug+`"]}`); got.status != 200 || !strings.Contains(got.body, "my *******") || strings.Contains(got.body, "canary") {
 			t.Errorf("%d %s", got.status, got.body)

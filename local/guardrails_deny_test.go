@@ -50,12 +50,12 @@ func TestDenyDeniesStreamsOfEveryClient(t *testing.T) {
 	t.Parallel()
 	r, _ := startShapes(t)
 	long := strings.Repeat("one two three ", 60)
-	type asked struct {
+	type requestCase struct {
 		name           string
 		status, logged int
 		denies         bool
 	}
-	var want []asked
+	var want []requestCase
 	for _, c := range formats() {
 		for name, k := range map[string]struct {
 			more, text     string
@@ -87,7 +87,7 @@ func TestDenyDeniesStreamsOfEveryClient(t *testing.T) {
 			if k.status == 446 && strings.Contains(got.body, "three") {
 				t.Errorf("%s: something was sent: %.300s", where, got.body)
 			}
-			want = append(want, asked{name: where, status: k.status, logged: k.logged, denies: strings.Contains(k.more, "deny") && name != "nothing to deny"})
+			want = append(want, requestCase{name: where, status: k.status, logged: k.logged, denies: strings.Contains(k.more, "deny") && name != "nothing to deny"})
 		}
 	}
 	for i, rec := range r.byTime(len(want)) {
@@ -141,7 +141,7 @@ func TestRedactedDataIsInNoLog(t *testing.T) {
 			for name, c := range map[string]struct {
 				config, text string
 				status       int
-				told         bool
+				reported     bool
 			}{
 				"before, passed":        {`{"input_guardrails":[` + redacts + `,` + denies + `]}`, text, 200, false},
 				"before, denied":        {`{"input_guardrails":[` + redacts + `,` + denies + `]}`, text + " about project-7", 446, false},
@@ -150,11 +150,11 @@ func TestRedactedDataIsInNoLog(t *testing.T) {
 				"before, put back":      {`{"input_guardrails":[` + restores + `]}`, text, 200, true},
 				"before, target failed": {`{"input_guardrails":[` + redacts + `,` + denies + `]}`, "mock: status=400\n" + text, 400, false},
 			} {
-				path, body := askedOf(kind, c.text, stream)
+				path, body := echoRequest(kind, c.text, stream)
 				got := r.call("POST", path, body, "x-gateway-config", c.config, "x-gateway-strict-open-ai-compliance", "false")
 				n++
 				where := kind + stream + ", " + name
-				if got.status != c.status || strings.Contains(got.body, "poppins") != c.told {
+				if got.status != c.status || strings.Contains(got.body, "poppins") != c.reported {
 					t.Errorf("%s: %d %s", where, got.status, got.body)
 				}
 				if c.status == 400 && !strings.Contains(got.body, `"hook_results":{"before_request_hooks":[{`) {

@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// keptResponses is a provider that makes responses in the background: the first read finds
+// storedResponses is a provider that makes responses in the background: the first read finds
 // one that is not finished, later reads one that says hunter2.
-type keptResponses struct {
+type storedResponses struct {
 	mu    sync.Mutex
 	made  int
 	reads map[string]int
 }
 
-func (k *keptResponses) object(id, status string) string {
+func (k *storedResponses) object(id, status string) string {
 	output, usage := "[]", "null"
 	if status == "completed" {
 		output = `[{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"my hunter2 is safe","annotations":[]}]}]`
@@ -28,7 +28,7 @@ func (k *keptResponses) object(id, status string) string {
 }
 
 // ServeHTTP implements http.Handler.
-func (k *keptResponses) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (k *storedResponses) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	id, status := req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:], "completed"
@@ -56,7 +56,7 @@ func (k *keptResponses) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // is booked once, whatever the result.
 func TestWhatWasMadeInTheBackgroundIsJudgedWhenItIsRead(t *testing.T) {
 	t.Parallel()
-	host := httptest.NewServer(&keptResponses{reads: map[string]int{}})
+	host := httptest.NewServer(&storedResponses{reads: map[string]int{}})
 	t.Cleanup(host.Close)
 	r := start(t)
 	r.save("later", `"ai_provider_id":"openai","key":"sk-later","configurations":{"custom_host":"`+host.URL+`/v1"}`)
@@ -110,11 +110,11 @@ func TestWhatWasMadeInTheBackgroundIsJudgedWhenItIsRead(t *testing.T) {
 	eventually(t, func() error { return usageIs(r, key, int64(len(cases))*cost) })
 }
 
-// TestAStreamOfAnAnswerThatBreaksOffIsNotTold: if a guardrail could not see the end of an
+// TestCutStreamIsNotSentAfterGuardrails: if a guardrail could not see the end of an
 // answer, the client gets nothing of it.
-func TestAStreamOfAnAnswerThatBreaksOffIsNotTold(t *testing.T) {
+func TestCutStreamIsNotSentAfterGuardrails(t *testing.T) {
 	t.Parallel()
-	host := httptest.NewServer(&keptResponses{reads: map[string]int{}})
+	host := httptest.NewServer(&storedResponses{reads: map[string]int{}})
 	t.Cleanup(host.Close)
 	r := start(t)
 	r.save("later", `"ai_provider_id":"openai","key":"sk-later","configurations":{"custom_host":"`+host.URL+`/v1"}`)

@@ -14,7 +14,7 @@ var updateGuarded = flag.Bool("update-guardrails", false, "write the table of wh
 // endpoint cannot have it. scope is where the check looks, rule what it forbids.
 type judged struct {
 	endpoint, content, scope, rule string
-	path, asks, answers            string
+	path, request, answers         string
 	streams                        bool
 	streamPath                     string // of streams, where the path asks for them
 }
@@ -31,8 +31,8 @@ func contents(r *running) []judged {
 	for _, shape := range []struct{ name, path, model string }{
 		{"chatComplete", "/chat/completions", "@mock/gpt-4o"}, {"chatComplete, translated", "/chat/completions", "@mock-anthropic/claude-sonnet-4-5"},
 	} {
-		add := func(content, scope, rule, asks, answers string) {
-			out = append(out, judged{shape.name, content, scope, rule, shape.path, asks, answers, true, ""})
+		add := func(content, scope, rule, request, answers string) {
+			out = append(out, judged{shape.name, content, scope, rule, shape.path, request, answers, true, ""})
 		}
 		tools := `,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}}]`
 		call := `{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"a\":\"hunter2\"}"}}]}`
@@ -43,8 +43,8 @@ func contents(r *running) []judged {
 		add("image", "last_message", word, chat(shape.model, user(`[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]`), ""), "")
 		add("empty", "last_message", word, chat(shape.model, user(`""`), ""), chat(shape.model, user(`"call f"`), tools))
 	}
-	add := func(endpoint, path, content, scope, rule, asks, answers string, streams bool) {
-		out = append(out, judged{endpoint, content, scope, rule, path, asks, answers, streams, ""})
+	add := func(endpoint, path, content, scope, rule, request, answers string, streams bool) {
+		out = append(out, judged{endpoint, content, scope, rule, path, request, answers, streams, ""})
 	}
 	const claude = "@mock-anthropic/claude-sonnet-4-5"
 	tools := `,"tools":[{"name":"f","input_schema":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}]`
@@ -121,9 +121,9 @@ func TestWhatGuardrailsJudge(t *testing.T) {
 		all = append(all, tried{*c, side, how, r.call("POST", path, body, "x-gateway-config", config, "x-gateway-strict-open-ai-compliance", "false")})
 	}
 	for _, c := range contents(r) {
-		try(&c, "before", "plain", c.asks)
+		try(&c, "before", "plain", c.request)
 		if c.streams {
-			try(&c, "before", "stream", c.asks)
+			try(&c, "before", "stream", c.request)
 		}
 		if c.answers == "" {
 			continue
@@ -134,20 +134,20 @@ func TestWhatGuardrailsJudge(t *testing.T) {
 	}
 	records := r.byTime(len(all))
 	for i := range all {
-		c, told := &all[i], records[i].Guards
+		c, reported := &all[i], records[i].Guards
 		outcome := "shown: nothing to see"
 		switch {
 		case c.got.status == 446:
 			outcome = "denied"
 		case strings.Contains(c.got.body, `[{"verdict":false,"id"`):
 			outcome = "told after its end"
-		case len(told) == 1 && told[0].Denied:
+		case len(reported) == 1 && reported[0].Denied:
 			outcome = "in the log alone"
 		case c.got.status != 200 && c.got.status != 400:
 			t.Errorf("%s, %s, %s, %s: %d %.200s", c.endpoint, c.content, c.side, c.how, c.got.status, c.got.body)
 		}
-		if len(told) != 1 {
-			t.Errorf("%s, %s, %s, %s: an empty cell: %v, %d %.300s", c.endpoint, c.content, c.side, c.how, told, c.got.status, c.got.body)
+		if len(reported) != 1 {
+			t.Errorf("%s, %s, %s, %s: an empty cell: %v, %d %.300s", c.endpoint, c.content, c.side, c.how, reported, c.got.status, c.got.body)
 		}
 		if text := c.content != "image" && c.content != "empty"; text && strings.HasPrefix(outcome, "shown") {
 			t.Errorf("%s, %s, %s, %s: nobody saw it: %d %.300s", c.endpoint, c.content, c.side, c.how, c.got.status, c.got.body)

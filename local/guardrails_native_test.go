@@ -12,12 +12,12 @@ import (
 // beside the last text of the others.
 func nativeContents(echo func(string) string) (out []judged) {
 	const word = "hunter2"
-	add := func(endpoint, path, stream, content, scope, asks, answers string) {
+	add := func(endpoint, path, stream, content, scope, request, answers string) {
 		rule := word
 		if content == "tool arguments" {
 			rule = "[a-z]"
 		}
-		out = append(out, judged{endpoint, content, scope, rule, path, asks, answers, true, stream})
+		out = append(out, judged{endpoint, content, scope, rule, path, request, answers, true, stream})
 	}
 	gemini := func(contents, more string) string { return `{"contents":[` + contents + `]` + more + `}` }
 	const generate, generates = "/v1beta/models/gpt-4o:generateContent", "/v1beta/models/gpt-4o:streamGenerateContent?alt=sse"

@@ -16,13 +16,13 @@ import (
 	golangjwt "github.com/golang-jwt/jwt/v5"
 )
 
-// keeping is a provider that keeps what it was sent.
-type keeping struct {
+// recordingProvider is a provider that keeps what it was sent.
+type recordingProvider struct {
 	header atomic.Value
 	body   atomic.Value
 }
 
-func (h *keeping) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (h *recordingProvider) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	raw, _ := io.ReadAll(req.Body)
 	h.header.Store(req.Header.Clone())
 	h.body.Store(string(raw))
@@ -38,13 +38,13 @@ func TestTokensOfClientsAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var asked atomic.Int64
+	var requests atomic.Int64
 	keys := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		fmt.Fprintf(w, `{"keys":[{"kty":"RSA","kid":"k","n":%q,"e":"AQAB"}]}`, base64.RawURLEncoding.EncodeToString(key.N.Bytes()))
 	}))
 	defer keys.Close()
-	provider := new(keeping)
+	provider := new(recordingProvider)
 	host := httptest.NewServer(provider)
 	defer host.Close()
 	r := start(t)
@@ -71,7 +71,7 @@ func TestTokensOfClientsAreChecked(t *testing.T) {
 	if h := provider.header.Load().(http.Header); h.Get("X-Jwt-Team") != "red" || h.Values("X-Jwt-Gone") != nil || h.Get("Authorization") != "Bearer sk-heard" {
 		t.Errorf("%v", h)
 	}
-	if n := asked.Load(); n != 1 {
+	if n := requests.Load(); n != 1 {
 		t.Errorf("the keys were asked for %d times", n)
 	}
 }
@@ -80,7 +80,7 @@ func TestTokensOfClientsAreChecked(t *testing.T) {
 // and hosts that must not be reached are not.
 func TestChecksThatReachOut(t *testing.T) {
 	t.Parallel()
-	provider := new(keeping)
+	provider := new(recordingProvider)
 	host := httptest.NewServer(provider)
 	defer host.Close()
 	base, hits := web(t)
@@ -108,7 +108,7 @@ func TestCachedAnswersStayWithTheirGuardrails(t *testing.T) {
 	r := start(t)
 	const word, cached = "my hunter2", `{"cache":{"mode":"simple"}`
 	config := func(more string) []string { return []string{"X-Gateway-Config", cached + more + "}"} }
-	_, body := askedOf("chatComplete", word, "")
+	_, body := echoRequest("chatComplete", word, "")
 	streamed := strings.TrimSuffix(body, "}") + `,"stream":true}`
 	const redacts = `,"output_guardrails":[{"regexReplace":{"rule":"/hunter\\d/g","redactText":"***"}}]`
 	for i, step := range []struct {
@@ -137,7 +137,7 @@ func TestCachedAnswersStayWithTheirGuardrails(t *testing.T) {
 func TestGuardrailsGiveFeedback(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	_, body := askedOf("chatComplete", "my hunter2", "")
+	_, body := echoRequest("chatComplete", "my hunter2", "")
 	got := r.call("POST", "/chat/completions", body, "X-Gateway-Config", `{"input_guardrails":[`+forbids(`,"on_fail":{"feedback":{"value":-7,"weight":0.5,"metadata":{"team":"red"}}}`)+`]}`)
 	if got.status != 246 {
 		t.Fatalf("%d %s", got.status, got.body)

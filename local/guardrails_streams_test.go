@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// saying is what the events of a stream in a client's shape say, put together.
-func saying(t *testing.T, kind, body string) string {
+// streamText is what the events of a stream in a client's shape say, put together.
+func streamText(t *testing.T, kind, body string) string {
 	t.Helper()
 	var out strings.Builder
 	for _, data := range events(body) {
@@ -48,7 +48,7 @@ func TestValuesArePutBackIntoStreams(t *testing.T) {
 	const text = "write to ann@example.com or bob@example.com, not to ann@example.com again"
 	cuts := []string{"", "mock: dribble=1\n", "mock: dribble=3\n", "mock: dribble=17\n", "mock: crlf ping multi-data\n"}
 	const config = `{"input_guardrails":[{"gateway.pii":{"categories":["EMAIL_ADDRESS"],"redact":true,"restore":true}}]`
-	asked := 0
+	requests := 0
 	for _, kind := range conversations {
 		for _, more := range []string{"", `,"output_guardrails":[{"regexReplace":{"rule":"/not to/g","redactText":"never to"},"stream":"window"}]`} {
 			want := text
@@ -56,21 +56,21 @@ func TestValuesArePutBackIntoStreams(t *testing.T) {
 				want = strings.ReplaceAll(text, "not to", "never to")
 			}
 			for _, cut := range cuts {
-				path, body := askedOf(kind, cut+text, `,"stream":true`)
+				path, body := echoRequest(kind, cut+text, `,"stream":true`)
 				got := r.call("POST", path, body, "x-gateway-config", config+more+"}")
-				if said := saying(t, kind, got.body); got.status != 200 || strings.TrimSpace(said) != want || strings.Contains(got.body, "{{EMAIL") {
-					t.Errorf("%s, %q: %d %q", kind, cut, got.status, said)
+				if joined := streamText(t, kind, got.body); got.status != 200 || strings.TrimSpace(joined) != want || strings.Contains(got.body, "{{EMAIL") {
+					t.Errorf("%s, %q: %d %q", kind, cut, got.status, joined)
 				}
-				asked++
+				requests++
 			}
-			path, body := askedOf(kind, text, "")
+			path, body := echoRequest(kind, text, "")
 			if got := r.call("POST", path, body, "x-gateway-config", config+more+"}"); got.status != 200 || !strings.Contains(got.body, want) {
 				t.Errorf("%s: %d %s", kind, got.status, got.body)
 			}
-			asked++
+			requests++
 		}
 	}
-	if got, want := booked(r.records(asked)), billed(r); got != want {
+	if got, want := booked(r.records(requests)), billed(r); got != want {
 		t.Errorf("our books %+v\nthe bill  %+v", got, want)
 	}
 }
@@ -81,7 +81,7 @@ func TestStreamsThatGuardrailsEndAreBookedInFull(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	long := strings.Repeat("one two three ", 80)
-	asked := 0
+	requests := 0
 	for _, kind := range conversations {
 		for name, c := range map[string]struct {
 			guardrail, text string
@@ -96,22 +96,22 @@ func TestStreamsThatGuardrailsEndAreBookedInFull(t *testing.T) {
 			"changed in a window":  {`{"regexReplace":{"rule":"/hunter\\d/g","redactText":"*"},"stream":"window"}`, long + "hunter2", 200},
 			"judged when it ended": {forbids(`,"deny":true,"stream":"after"`), long + "hunter2", 200},
 		} {
-			path, body := askedOf(kind, c.text, `,"stream":true`)
-			asked++
+			path, body := echoRequest(kind, c.text, `,"stream":true`)
+			requests++
 			if got := r.call("POST", path, body, "x-gateway-config", `{"output_guardrails":[`+c.guardrail+`]}`); got.status != c.status {
 				t.Errorf("%s, %s: %d %.300s", kind, name, got.status, got.body)
 			}
 		}
 		for _, n := range []int{1, 20} {
-			path, body := askedOf(kind, "mock: pace=1ms\n"+long+"hunter2 "+long, `,"stream":true`)
-			asked++
+			path, body := echoRequest(kind, "mock: pace=1ms\n"+long+"hunter2 "+long, `,"stream":true`)
+			requests++
 			// The client leaves before it is denied.
 			if err := leave(r, path, body, n, "x-gateway-config", `{"output_guardrails":[`+forbids(`,"deny":true,"stream":"window"`)+`]}`); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	records := r.records(asked)
+	records := r.records(requests)
 	if got, want := booked(records), billed(r); got != want {
 		t.Errorf("our books %+v\nthe bill  %+v", got, want)
 	}

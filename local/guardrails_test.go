@@ -12,20 +12,20 @@ func forbids(more string) string {
 	return `{"regexMatch":{"rule":"hunter2","not":true}` + more + `}`
 }
 
-// asked are requests of each shape that the mock repeats.
-func askedOf(kind, text, more string) (path, body string) {
-	say, _ := json.Marshal("mock: echo\n" + text)
+// echoRequest returns a request of each format, which the mock repeats.
+func echoRequest(kind, text, more string) (path, body string) {
+	prompt, _ := json.Marshal("mock: echo\n" + text)
 	switch kind {
 	case "messages":
-		return "/messages", fmt.Sprintf(`{"model":"@mock-anthropic/claude-sonnet-4-5","max_tokens":500,"messages":[{"role":"user","content":%s}]%s}`, say, more)
+		return "/messages", fmt.Sprintf(`{"model":"@mock-anthropic/claude-sonnet-4-5","max_tokens":500,"messages":[{"role":"user","content":%s}]%s}`, prompt, more)
 	case "complete":
-		return "/completions", fmt.Sprintf(`{"model":"@mock/gpt-3.5-turbo-instruct","max_tokens":500,"prompt":%s%s}`, say, more)
+		return "/completions", fmt.Sprintf(`{"model":"@mock/gpt-3.5-turbo-instruct","max_tokens":500,"prompt":%s%s}`, prompt, more)
 	case "createModelResponse":
-		return "/responses", fmt.Sprintf(`{"model":"@mock/gpt-4o","input":%s%s}`, say, more)
+		return "/responses", fmt.Sprintf(`{"model":"@mock/gpt-4o","input":%s%s}`, prompt, more)
 	case "translated":
-		return "/chat/completions", fmt.Sprintf(`{"model":"@mock-anthropic/claude-sonnet-4-5","messages":[{"role":"user","content":%s}]%s}`, say, more)
+		return "/chat/completions", fmt.Sprintf(`{"model":"@mock-anthropic/claude-sonnet-4-5","messages":[{"role":"user","content":%s}]%s}`, prompt, more)
 	}
-	return "/chat/completions", fmt.Sprintf(`{"model":"@mock/gpt-4o","messages":[{"role":"user","content":%s}]%s}`, say, more)
+	return "/chat/completions", fmt.Sprintf(`{"model":"@mock/gpt-4o","messages":[{"role":"user","content":%s}]%s}`, prompt, more)
 }
 
 var conversations = []string{"chatComplete", "translated", "messages", "complete", "createModelResponse"}
@@ -51,7 +51,7 @@ func TestGuardrailsBeforeAndBehindEveryShape(t *testing.T) {
 			"no such check":    {`"input_guardrails":[{"some-vendor.scan":{}}]`, "my word", 200, `NotAvailable`, "hooks_failed"},
 			"no check, denied": {`"input_guardrails":[{"some-vendor.scan":{},"deny":true}]`, "my word", 446, `NotAvailable`, "choices"},
 		} {
-			path, body := askedOf(kind, c.text, "")
+			path, body := echoRequest(kind, c.text, "")
 			got := r.call("POST", path, body, "x-gateway-config", pass+c.config+"}")
 			if got.status != c.status || !strings.Contains(got.body, c.has) || strings.Contains(got.body, c.hasNot) {
 				t.Errorf("%s, %s: %d %s", kind, name, got.status, got.body)
@@ -80,7 +80,7 @@ func TestGuardrailsOfStreams(t *testing.T) {
 			"window, changed":        {`"output_guardrails":[{"regexReplace":{"rule":"/hunter[0-9]/g","redactText":"***"},"stream":"window"}]`, long + "hunter2 " + long, 200, `***`, "hunter2"},
 			"window, whole":          {`"output_guardrails":[{"wordCount":{"maxWords":3},"deny":true,"stream":"window"}]`, long, 446, `"type":"hooks_failed"`, "three"},
 		} {
-			path, body := askedOf(kind, c.text, `,"stream":true`)
+			path, body := echoRequest(kind, c.text, `,"stream":true`)
 			got := r.call("POST", path, body, "x-gateway-config", `{"passthrough":true,`+c.config+"}", "x-gateway-strict-open-ai-compliance", "false")
 			if got.status != c.status || !strings.Contains(got.body, c.has) || strings.Contains(got.body, c.hasNot) {
 				t.Errorf("%s, %s: %d %s", kind, name, got.status, got.body)

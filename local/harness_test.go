@@ -279,9 +279,9 @@ func TestMain(m *testing.M) {
 // lets more of them run than there are cores.
 func ready() error {
 	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
+	stopped := false
+	flag.Visit(func(f *flag.Flag) { stopped = stopped || f.Name == "test.parallel" })
+	if !stopped {
 		if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
 			return err
 		}

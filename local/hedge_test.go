@@ -247,14 +247,14 @@ func TestRequestsWithSideEffectsAreNotHedged(t *testing.T) {
 	}
 }
 
-// TestHedgesKeepGuardrails checks that the second attempt sends nothing that the guardrails of its
+// TestHedgesApplyGuardrails checks that the second attempt sends nothing that the guardrails of its
 // target deny, and that its response is judged before it wins.
-func TestHedgesKeepGuardrails(t *testing.T) {
+func TestHedgesApplyGuardrails(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":100}`)
 	n := r.warmed(key)
-	provider := new(keeping) // answers at once
+	provider := new(recordingProvider) // answers at once
 	host := httptest.NewServer(provider)
 	defer host.Close()
 	r.save("heard", `"ai_provider_id":"openai","key":"sk-heard","configurations":{"custom_host":"`+host.URL+`/v1"}`)

@@ -52,12 +52,12 @@ func TestHostileAnswers(t *testing.T) {
 	m := newMatrix(t)
 	before := runtime.NumGoroutine()
 	type tried struct {
-		w             *wish
+		w             *cellRequest
 		name          string
 		stream, whole bool
 	}
 	var mu sync.Mutex
-	all, asked := map[string]tried{}, 0
+	all, requests := map[string]tried{}, 0
 	var wg sync.WaitGroup
 	for _, target := range hostileTargets {
 		p, _ := provider.ByID(target.id)
@@ -77,9 +77,9 @@ func TestHostileAnswers(t *testing.T) {
 					}
 					directives := strings.ReplaceAll(h.directives, "EVENT", target.event)
 					mu.Lock()
-					asked++
+					requests++
 					mu.Unlock()
-					w := m.ask(p, c.operation, column, c.path, strings.Replace(c.bodies[column], "mock: say=Hello there", "mock: "+directives, 1))
+					w := m.send(p, c.operation, column, c.path, strings.Replace(c.bodies[column], "mock: say=Hello there", "mock: "+directives, 1))
 					name := fmt.Sprintf("%s, %s of %s", h.name, c.operation, target.id)
 					mu.Lock()
 					all[w.tag] = tried{w, name, h.stream, h.whole}
@@ -96,13 +96,13 @@ func TestHostileAnswers(t *testing.T) {
 		}
 		return nil
 	})
-	list := make([]*wish, 0, len(all))
+	list := make([]*cellRequest, 0, len(all))
 	for _, a := range all {
 		list = append(list, a.w)
 	}
 	m.billed(list...)
 	recorded := map[string]*usage.Record{}
-	for _, rec := range m.records(asked) {
+	for _, rec := range m.records(requests) {
 		recorded[tagForm.FindString(rec.Model)] = &rec
 	}
 	for tag, a := range all {
@@ -136,7 +136,7 @@ func TestHostileAnswers(t *testing.T) {
 
 // checkHostile checks one answer against what the client may get: all of it, or an error in
 // its own dialect, or a stream that does not look complete at its end.
-func checkHostile(t *testing.T, name string, c *client, w *wish, stream, whole bool) {
+func checkHostile(t *testing.T, name string, c *client, w *cellRequest, stream, whole bool) {
 	t.Helper()
 	body := w.body
 	if len(body) > 600 {

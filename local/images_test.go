@@ -30,7 +30,7 @@ func startImages(t *testing.T) *running {
 func TestImagesOfHostsWithWiresOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	r := startImages(t)
-	a := &asker{running: r}
+	a := &countingClient{running: r}
 	const b64 = `"data":[{"b64_json":"iVBORw0KGgo`
 	wanted := int64(0)
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestImagesOfHostsWithWiresOfTheirOwn(t *testing.T) {
 		{"@stability-ai/core", `,"size":"1024x1792"`, 1, "/v2beta/stable-image/generate/core", "9:16", b64, "size"},
 		{"@stability-ai/sd3.5-large", `,"negative_prompt":"dogs","user":"u"`, 1, "/v2beta/stable-image/generate/sd3", "sd3.5-large", b64, "user"},
 	} {
-		got := a.ask("/images/generations", fmt.Sprintf(`{"model":%q,"prompt":"a cat"%s}`, c.model, c.more), "X-Gateway-Strict-Open-Ai-Compliance", "false")
+		got := a.send("/images/generations", fmt.Sprintf(`{"model":%q,"prompt":"a cat"%s}`, c.model, c.more), "X-Gateway-Strict-Open-Ai-Compliance", "false")
 		last := r.mock.Requests(1)[0]
 		provider, _, _ := strings.Cut(strings.TrimPrefix(c.model, "@"), "/")
 		if !strings.Contains(got.body, c.want) || !strings.Contains(got.body, `"provider":"`+provider+`"`) || !strings.HasSuffix(last.Path, c.path) || !strings.Contains(string(last.Body), c.sent) {
@@ -114,9 +114,9 @@ func TestImagesThatFail(t *testing.T) {
 	}
 }
 
-// TestAnImageTheHostIsGiven: base64 of the caller's body becomes a file of the
+// TestImageReachesTheHost: base64 of the caller's body becomes a file of the
 // host's form, byte for byte.
-func TestAnImageTheHostIsGiven(t *testing.T) {
+func TestImageReachesTheHost(t *testing.T) {
 	t.Parallel()
 	r := startImages(t)
 	image := "\x89PNG\r\n\x1a\n--b\r\nanything\x00\xff"

@@ -173,7 +173,7 @@ func TestImportLiteLLMIntoAWorkspace(t *testing.T) {
 }
 
 // The default config of a workspace is not replaced by an import.
-func TestImportKeepsAnotherDefaultConfig(t *testing.T) {
+func TestImportPreservesAnotherDefaultConfig(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.admin("POST", "/configs", `{"name":"mine","isDefault":1,"workspace_id":"default","config":{"retry":{"attempts":1}}}`)

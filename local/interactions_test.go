@@ -24,9 +24,9 @@ func TestInteractionsAreBookedAndOwned(t *testing.T) {
 	done := func(id string) string {
 		return fmt.Sprintf(`{"id":%q,"model":"gemini-2.5-flash","status":"completed",%s}`, id, strings.ReplaceAll(counted, "\n\t\t", ""))
 	}
-	var asked atomic.Int64
+	var requests atomic.Int64
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		body, _ := io.ReadAll(req.Body)
 		w.Header().Set("Content-Type", "application/json")
 		switch _, id, _ := strings.Cut(req.URL.Path, "/interactions/"); {
@@ -81,21 +81,21 @@ func TestInteractionsAreBookedAndOwned(t *testing.T) {
 		}
 	}
 	for i, rec := range r.byTime(len(calls) + 1)[1:] {
-		c, told := calls[i], ""
+		c, status := calls[i], ""
 		for class := range pricing.NumClasses {
 			if n, ok := rec.Usage.Get(class); ok && class != pricing.Requests {
-				told += fmt.Sprintf("%s=%d ", class, n)
+				status += fmt.Sprintf("%s=%d ", class, n)
 			}
 		}
 		want := ""
 		if c.charged {
 			want = "input=530 cache_read=400 audio_in=100 output=200 reasoning=50 web_searches=2 "
 		}
-		if told != want || rec.Cost > 0 != c.charged {
-			t.Errorf("%s %s %s: %s, cost %v", c.method, c.path, c.body, told, rec.Cost)
+		if status != want || rec.Cost > 0 != c.charged {
+			t.Errorf("%s %s %s: %s, cost %v", c.method, c.path, c.body, status, rec.Cost)
 		}
 	}
-	before := asked.Load()
+	before := requests.Load()
 	for _, c := range [][3]string{
 		{"GET", at + "/stream_1", ""}, {"GET", at + "/later_1", ""}, {"POST", at + "/later_1/cancel", ""}, {"DELETE", at + "/stream_1", ""},
 		{"GET", "/proxy" + at + "/stream_1", ""},
@@ -105,7 +105,7 @@ func TestInteractionsAreBookedAndOwned(t *testing.T) {
 			t.Errorf("%s %s %s of another workspace: %d %s", c[0], c[1], c[2], got.status, got.body)
 		}
 	}
-	if n := asked.Load() - before; n != 0 {
+	if n := requests.Load() - before; n != 0 {
 		t.Errorf("%d requests reached the provider", n)
 	}
 }
@@ -155,7 +155,7 @@ func (p *working) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // Interactions in the background that nobody reads are recorded once, to the key that made
 // them. This also holds when the process stopped between their making and their end, when
 // the stream that made one broke off, and when clients read at the same time.
-func TestInteractionsInTheBackgroundAreBookedThoughNobodyAsks(t *testing.T) {
+func TestUnreadBackgroundInteractionsAreRecorded(t *testing.T) {
 	t.Parallel()
 	p := &working{reads: map[string]int{}, paths: map[string]bool{}, end: "completed"}
 	host := httptest.NewServer(p)
@@ -274,7 +274,7 @@ func (r *running) idle() {
 
 // Without a budget nothing is guessed for a stream that broke off: the read that reports
 // the interaction's usage books it.
-func TestAnInteractionWhoseStreamBrokeOffIsBookedByItsRead(t *testing.T) {
+func TestCutInteractionIsRecordedByItsRead(t *testing.T) {
 	t.Parallel()
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)

@@ -24,7 +24,7 @@ func TestABatchJobOfMistral(t *testing.T) {
 
 func TestABatchJobOfMistralBelongsToItsWorkspace(t *testing.T) {
 	t.Parallel()
-	keepsBatchesApart(t, mistralHost)
+	isolatesBatches(t, mistralHost)
 }
 
 func TestABatchOfEmbeddingsOnMistral(t *testing.T) {
@@ -43,7 +43,7 @@ func TestABatchOfTogether(t *testing.T) {
 
 func TestABatchOfTogetherBelongsToItsWorkspace(t *testing.T) {
 	t.Parallel()
-	keepsBatchesApart(t, togetherHost)
+	isolatesBatches(t, togetherHost)
 }
 
 func TestABatchInferenceJobOfFireworks(t *testing.T) {
@@ -53,7 +53,7 @@ func TestABatchInferenceJobOfFireworks(t *testing.T) {
 
 func TestABatchInferenceJobBelongsToItsWorkspace(t *testing.T) {
 	t.Parallel()
-	keepsBatchesApart(t, fireworksHost)
+	isolatesBatches(t, fireworksHost)
 }
 
 func TestAFineTuningJobOfFireworks(t *testing.T) {
@@ -71,7 +71,7 @@ func TestRowsThatCohereCannotRunAreRefusedByLine(t *testing.T) {
 	t.Parallel()
 	n := cohereHost.host(t)
 	one := `{"custom_id":"a","body":{"model":"embed-english-v3.0","input":"a"}}` + "\n"
-	for _, c := range []struct{ rows, endpoint, says string }{
+	for _, c := range []struct{ rows, endpoint, message string }{
 		{rowsFor("command-r"), "/v1/chat/completions", "endpoint must be /v1/embeddings"},
 		{"", "/v1/embeddings", "at least one row"},
 		{one + `{"custom_id":"b","body":{"model":"embed-english-v3.0","input":["a","b"]}}`, "/v1/embeddings", "line 2: input"},
@@ -82,7 +82,7 @@ func TestRowsThatCohereCannotRunAreRefusedByLine(t *testing.T) {
 		{`{"custom_id":"b","body":{"model":"embed-english-v3.0","input":"mock-invalid"}}`, "/v1/embeddings", "does not accept the rows"},
 	} {
 		body := fmt.Sprintf(`{"input_file_id":%q,"endpoint":%q,"completion_window":"24h"}`, n.upload(n.mine, c.rows), c.endpoint)
-		if got := n.call("POST", "/batches", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, c.says) {
+		if got := n.call("POST", "/batches", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, c.message) {
 			t.Errorf("%.90s: %d %s", c.rows, got.status, got.body)
 		}
 	}
@@ -231,7 +231,7 @@ func tunesAModel(t *testing.T, h jobHost, hyper string) {
 	if got := n.call("POST", "/fine_tuning/jobs/"+second+"/cancel", "", as(n.mine)...).json(t); got["status"] != "cancelled" {
 		t.Errorf("%v", got)
 	}
-	for body, says := range map[string]string{
+	for body, problem := range map[string]string{
 		fmt.Sprintf(`{"model":"m","training_file":%q,"method":{"type":"dpo"}}`, plain):                      "method.type",
 		fmt.Sprintf(`{"model":"m","training_file":%q,"hyperparameters":{"n_epochs":[1]}}`, plain):           "hyperparameters",
 		fmt.Sprintf(`{"model":"m","training_file":%q}`, upload("{")):                                        "training_file: line 1",
@@ -239,7 +239,7 @@ func tunesAModel(t *testing.T, h jobHost, hyper string) {
 		fmt.Sprintf(`{"model":"m","training_file":%q}`, n.upload(n.mine, "{}")):                             "purpose fine-tune",
 		fmt.Sprintf(`{"model":"m","training_file":%q,"validation_file":%q}`, plain, n.upload(n.mine, "{}")): "validation_file",
 	} {
-		if got := n.call("POST", "/fine_tuning/jobs", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, says) {
+		if got := n.call("POST", "/fine_tuning/jobs", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, problem) {
 			t.Errorf("%s: %d %s", body, got.status, got.body)
 		}
 	}

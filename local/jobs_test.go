@@ -51,9 +51,9 @@ func (h jobHost) base(r *running) string {
 // rowsFor are rows for a model; the last is one that the provider fails.
 func rowsFor(model string, more ...string) string {
 	var b strings.Builder
-	for i, say := range append([]string{"mock: say=One", "mock: say=Two"}, more...) {
+	for i, text := range append([]string{"mock: say=One", "mock: say=Two"}, more...) {
 		body, _ := json.Marshal(map[string]any{"model": model, "max_tokens": 50, "messages": []any{
-			map[string]any{"role": "system", "content": "Be brief."}, map[string]any{"role": "user", "content": say},
+			map[string]any{"role": "system", "content": "Be brief."}, map[string]any{"role": "user", "content": text},
 		}})
 		fmt.Fprintf(&b, `{"custom_id":"row %d.","method":"POST","url":"/v1/chat/completions","body":%s}`+"\n", i+1, body)
 	}
@@ -97,7 +97,7 @@ func TestABatchOfMessagesFromItsRowsToItsOutput(t *testing.T) {
 
 func TestABatchOfMessagesBelongsToItsWorkspace(t *testing.T) {
 	t.Parallel()
-	keepsBatchesApart(t, claudeHost)
+	isolatesBatches(t, claudeHost)
 }
 
 func TestAModelInvocationJobFromItsRowsToItsOutput(t *testing.T) {
@@ -107,7 +107,7 @@ func TestAModelInvocationJobFromItsRowsToItsOutput(t *testing.T) {
 
 func TestAModelInvocationJobBelongsToItsWorkspace(t *testing.T) {
 	t.Parallel()
-	keepsBatchesApart(t, bedrockHost)
+	isolatesBatches(t, bedrockHost)
 }
 
 // A customization job is made of examples in either form, and is read, listed and
@@ -145,7 +145,7 @@ func TestACustomizationJobOfBedrock(t *testing.T) {
 	if got := n.call("POST", "/fine_tuning/jobs/"+second+"/cancel", "", as(n.mine)...).json(t); got["status"] != "cancelled" {
 		t.Errorf("%v", got)
 	}
-	for body, says := range map[string]string{
+	for body, problem := range map[string]string{
 		fmt.Sprintf(`{"model":"m","training_file":%q}`, plain):                                                        "role_arn",
 		fmt.Sprintf(`{"model":"m","training_file":%q,"method":{"type":"dpo"},%s}`, plain, role):                       "method.type",
 		fmt.Sprintf(`{"model":"m","training_file":%q,"hyperparameters":{"batch_size":[1]},%s}`, plain, role):          "hyperparameters",
@@ -154,7 +154,7 @@ func TestACustomizationJobOfBedrock(t *testing.T) {
 		fmt.Sprintf(`{"model":"m","training_file":%q,%s}`, upload(""), role):                                          "at least one example",
 		fmt.Sprintf(`{"model":"m","training_file":%q,%s}`, n.upload(n.mine, "{}"), role):                              "purpose fine-tune",
 	} {
-		if got := n.call("POST", "/fine_tuning/jobs", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, says) {
+		if got := n.call("POST", "/fine_tuning/jobs", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, problem) {
 			t.Errorf("%s: %d %s", body, got.status, got.body)
 		}
 	}
@@ -249,8 +249,8 @@ func (n neighbours) booksOfBatch(priced bool) {
 	})
 }
 
-// keepsBatchesApart shows that a workspace sees nothing of another's.
-func keepsBatchesApart(t *testing.T, h jobHost) {
+// isolatesBatches shows that a workspace sees nothing of another's.
+func isolatesBatches(t *testing.T, h jobHost) {
 	n := h.host(t)
 	file := n.upload(n.theirs, rowsFor(h.model))
 	id := n.make(h, n.theirs, file)["id"].(string)
@@ -300,7 +300,7 @@ func TestRowsThatCannotBeRunAreRefusedByLine(t *testing.T) {
 	n := claudeHost.host(t)
 	before := n.mock.Bill().Total.Requests
 	good := rowsFor(claudeHost.model)
-	for _, c := range []struct{ rows, code, says string }{
+	for _, c := range []struct{ rows, code, message string }{
 		{"", "", "at least one row"},
 		{"\n \n", "", "at least one row"},
 		{good + "{", "", "line 3"},
@@ -317,27 +317,27 @@ func TestRowsThatCannotBeRunAreRefusedByLine(t *testing.T) {
 	} {
 		file := n.upload(n.mine, c.rows)
 		got := n.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h"}`, file), as(n.mine)...)
-		if got.status != 400 || !strings.Contains(got.body, c.says) || !strings.Contains(got.body, "input_file_id") {
+		if got.status != 400 || !strings.Contains(got.body, c.message) || !strings.Contains(got.body, "input_file_id") {
 			t.Errorf("%.80s: %d %s", c.rows, got.status, got.body)
 		}
 	}
 	file := n.upload(n.mine, good)
-	for body, says := range map[string]string{
+	for body, problem := range map[string]string{
 		`{"input_file_id":"` + file + `","endpoint":"/v1/embeddings","completion_window":"24h"}`:                          "endpoint",
 		`{"input_file_id":"` + file + `","endpoint":"/v1/chat/completions","completion_window":"1h"}`:                     "completion_window",
 		`{"input_file_id":"` + file + `","endpoint":"/v1/chat/completions","completion_window":"24h","job_name":7}`:       "job_name",
 		`{"input_file_id":"` + file + `","endpoint":"/v1/chat/completions","completion_window":"24h","role_arn":["x"]}`:   "role_arn",
 		`{"input_file_id":"` + file + `","endpoint":"/v1/chat/completions","completion_window":"24h","metadata":{"a":1}}`: "metadata",
 	} {
-		if got := n.call("POST", "/batches", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, says) {
+		if got := n.call("POST", "/batches", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, problem) {
 			t.Errorf("%s: %d %s", body, got.status, got.body)
 		}
 	}
-	for _, c := range []struct{ body, says string }{
+	for _, c := range []struct{ body, message string }{
 		{form("purpose", "vision", "file", "a.jsonl:x"), "purpose"}, {form("file", "a.jsonl:x"), "purpose"}, {form("purpose", "batch"), "file"},
 		{form("purpose", "batch", "file", "a:b", "file", "c:d"), "file"},
 	} {
-		if got := n.call("POST", "/files", c.body, as(n.mine, formType...)...); got.status != 400 || !strings.Contains(got.body, c.says) {
+		if got := n.call("POST", "/files", c.body, as(n.mine, formType...)...); got.status != 400 || !strings.Contains(got.body, c.message) {
 			t.Errorf("%q: %d %s", c.body, got.status, got.body)
 		}
 	}

@@ -27,7 +27,7 @@ func TestABatchPredictionJobOfClaude(t *testing.T) {
 
 func TestABatchPredictionJobBelongsToItsWorkspace(t *testing.T) {
 	t.Parallel()
-	keepsBatchesApart(t, vertexHost("gemini-2.5-flash"))
+	isolatesBatches(t, vertexHost("gemini-2.5-flash"))
 }
 
 func TestALongFileOfRowsIsStreamedToCloudStorage(t *testing.T) {
@@ -48,8 +48,8 @@ func TestALongFileOfRowsIsStreamedToCloudStorage(t *testing.T) {
 // vectorsFor are rows that ask for embeddings; the last is one that is rejected.
 func vectorsFor(model string, more string) string {
 	var b strings.Builder
-	for i, say := range []string{"One", "Two two", "mock: status=400"} {
-		body, _ := json.Marshal(map[string]any{"model": model, "input": say})
+	for i, text := range []string{"One", "Two two", "mock: status=400"} {
+		body, _ := json.Marshal(map[string]any{"model": model, "input": text})
 		fmt.Fprintf(&b, `{"custom_id":"row %d.","method":"POST","url":"/v1/embeddings","body":%s}`+"\n", i+1, strings.TrimSuffix(string(body), "}")+more+"}")
 	}
 	return b.String()
@@ -57,7 +57,7 @@ func vectorsFor(model string, more string) string {
 
 // embedsABatch takes a batch of embeddings through its life; told is whether its
 // rows tell what they used.
-func embedsABatch(t *testing.T, h jobHost, rows string, size, failed int, told bool) {
+func embedsABatch(t *testing.T, h jobHost, rows string, size, failed int, reported bool) {
 	n := h.host(t)
 	file := n.upload(n.mine, rows)
 	got := n.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/embeddings","completion_window":"24h"%s}`, file, h.create), as(n.mine)...)
@@ -98,7 +98,7 @@ func embedsABatch(t *testing.T, h jobHost, rows string, size, failed int, told b
 	if seen != strings.Count(rows, "\n") || failed != 0 {
 		t.Errorf("%d rows", seen)
 	}
-	if told {
+	if reported {
 		n.booksOfBatch(false)
 	}
 }
@@ -111,10 +111,10 @@ func TestABatchOfEmbeddingsOnVertex(t *testing.T) {
 
 func TestABatchOfEmbeddingsOnBedrock(t *testing.T) {
 	t.Parallel()
-	for model, told := range map[string]bool{"amazon.titan-embed-text-v2:0": true, "cohere.embed-english-v3": false} {
+	for model, reported := range map[string]bool{"amazon.titan-embed-text-v2:0": true, "cohere.embed-english-v3": false} {
 		h := bedrockHost
 		h.model = model
-		embedsABatch(t, h, vectorsFor(model, ""), 1024, 1, told)
+		embedsABatch(t, h, vectorsFor(model, ""), 1024, 1, reported)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestRowsThatVertexCannotRunAreRefusedByLine(t *testing.T) {
 	n := h.host(t)
 	chat := rowsFor(h.model)
 	vectors := vectorsFor("text-embedding-005", "")
-	for _, c := range []struct{ rows, endpoint, more, says string }{
+	for _, c := range []struct{ rows, endpoint, more, message string }{
 		{"", "/v1/chat/completions", "", "at least one row"},
 		{chat + rowsFor("gemini-2.5-pro")[:0] + `{"custom_id":"x","body":{"model":"gemini-2.5-pro","messages":[{"role":"user","content":"a"}]}}`, "/v1/chat/completions", "", "line 3: model must be the same"},
 		{`{"custom_id":"x","body":{"model":"meta.llama-4-scout","messages":[{"role":"user","content":"a"}]}}`, "/v1/chat/completions", "", "cannot be run in batches"},
@@ -139,7 +139,7 @@ func TestRowsThatVertexCannotRunAreRefusedByLine(t *testing.T) {
 		if c.more != "" {
 			body = strings.Replace(body, `,"completion_window":"24h"`, c.more, 1)
 		}
-		if got := n.call("POST", "/batches", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, c.says) {
+		if got := n.call("POST", "/batches", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, c.message) {
 			t.Errorf("%.90s: %d %s", c.rows, got.status, got.body)
 		}
 	}
@@ -197,14 +197,14 @@ func TestATuningJobOfVertex(t *testing.T) {
 	if got := n.call("POST", "/fine_tuning/jobs/"+second+"/cancel", "", as(n.mine)...).json(t); got["status"] != "cancelled" {
 		t.Errorf("%v", got)
 	}
-	for body, says := range map[string]string{
+	for body, problem := range map[string]string{
 		fmt.Sprintf(`{"model":"m","training_file":%q,"hyperparameters":{"batch_size":3}}`, plain): "batch_size",
 		fmt.Sprintf(`{"model":"m","training_file":%q,"method":{"type":"dpo"}}`, plain):            "method.type",
 		fmt.Sprintf(`{"model":"m","training_file":%q}`, upload("{")):                              "training_file: line 1",
 		fmt.Sprintf(`{"model":"m","training_file":%q}`, upload("")):                               "at least one example",
 		fmt.Sprintf(`{"model":"m","training_file":%q}`, n.upload(n.mine, "{}")):                   "purpose fine-tune",
 	} {
-		if got := n.call("POST", "/fine_tuning/jobs", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, says) {
+		if got := n.call("POST", "/fine_tuning/jobs", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, problem) {
 			t.Errorf("%s: %d %s", body, got.status, got.body)
 		}
 	}

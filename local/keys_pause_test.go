@@ -27,8 +27,8 @@ func TestKeysArePausedResumedAndShowTheirLastUse(t *testing.T) {
 		t.Errorf("self: %d %s", self.status, self.body)
 	}
 	r.admin("PUT", "/api-keys/"+id, `{"status":"paused"}`)
-	for plane, ask := range map[string]func() reply{"data plane": call, "administration": list} {
-		got := ask()
+	for plane, send := range map[string]func() reply{"data plane": call, "administration": list} {
+		got := send()
 		if got.status != http.StatusUnauthorized || !strings.Contains(string(got.body), "paused") {
 			t.Errorf("%s: %d %s", plane, got.status, got.body)
 		}

@@ -52,8 +52,8 @@ func spawn(t *testing.T, dir string, flags ...string) *process {
 	return nil
 }
 
-// ask sends one chat and gives its trace id when the whole answer came.
-func (p *process) ask(client *http.Client, mock, body string) (trace string, err error) {
+// sendChat sends one chat and gives its trace id when the whole answer came.
+func (p *process) sendChat(client *http.Client, mock, body string) (trace string, err error) {
 	req, err := http.NewRequest("POST", p.base+"/chat/completions", strings.NewReader(body))
 	if err != nil {
 		return "", err
@@ -108,7 +108,7 @@ func TestKilledAtTwentyPointsNothingAcknowledgedIsLost(t *testing.T) {
 					if (w+n)%2 == 0 {
 						more = `,"stream":true`
 					}
-					trace, err := p.ask(client, upstream, chatBody("gpt-4o-mini", fmt.Sprintf("Request %d of %d at %d", n, w, point), more))
+					trace, err := p.sendChat(client, upstream, chatBody("gpt-4o-mini", fmt.Sprintf("Request %d of %d at %d", n, w, point), more))
 					if err != nil {
 						return // the process is gone
 					}
@@ -171,7 +171,7 @@ func TestStopLetsStreamsFinish(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range streams {
 		wg.Go(func() {
-			if _, err := p.ask(client, upstream, chatBody("gpt-4o-mini", fmt.Sprintf("Stream %d\nmock: chunks=60 pace=10ms", n), `,"stream":true`)); err != nil {
+			if _, err := p.sendChat(client, upstream, chatBody("gpt-4o-mini", fmt.Sprintf("Stream %d\nmock: chunks=60 pace=10ms", n), `,"stream":true`)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -41,7 +41,7 @@ func TestWhatIsKnownOfModels(t *testing.T) {
 		{"unknown", "/messages", chatBody("@claude/claude-of-tomorrow", "Hello", `,"max_tokens":9`), "", ""},
 		{"ended long ago", "/messages", chatBody("@claude/claude-2.1", "Hello", `,"max_tokens":9`), "@1737417600", "Mon, 21 Jul 2025 00:00:00 GMT"},
 	} {
-		host.says(0, "")
+		host.respond(0, "")
 		got := r.call("POST", c.path, c.body)
 		if got.header.Get("Deprecation") != c.deprecation || got.header.Get("Sunset") != c.sunset || got.status >= 400 && !strings.Contains(c.name, "refused") {
 			t.Errorf("%s: %d %v", c.name, got.status, got.header)

@@ -180,11 +180,11 @@ func TestWhatWasProducedIsBookedWhateverBecomesOfIt(t *testing.T) {
 	add("/proxy/messages", "@left-anthropic", chat("claude-sonnet-4-5", messagesTools), "")
 	add("/proxy/v1beta/models/gemini-2.5-flash:generateContent", "@left-google", contents(geminiTools), "/proxy/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse")
 	add("/proxy/v2/chat", "@left-cohere", chat("command-r-plus", tools), "")
-	type asked struct {
+	type requestCase struct {
 		name, kind   string
 		leaves, race bool
 	}
-	var all []asked
+	var all []requestCase
 	for kind := range leftAnswers {
 		for _, c := range calls {
 			for _, streamed := range []bool{false, true} {
@@ -207,7 +207,7 @@ func TestWhatWasProducedIsBookedWhateverBecomesOfIt(t *testing.T) {
 					} else if _, err := r.try("POST", path, body+"}", "X-Gateway-Provider", c.provider); err != nil && !streamed {
 						t.Logf("%s: %v", name, err)
 					}
-					all = append(all, asked{name, kind, leaves, leaves && !streamed})
+					all = append(all, requestCase{name, kind, leaves, leaves && !streamed})
 				}
 			}
 		}

@@ -190,9 +190,9 @@ func TestWhatABudgetRefusesIsNotChargedToRates(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"rate_limits":[{"type":"requests","unit":"rpd","value":1}],"usage_limits":{"type":"cost","credit_limit":1}`)
-	dear := chatBody("@mock/gpt-4o", "Hello", `,"max_tokens":200000`)
+	expensive := chatBody("@mock/gpt-4o", "Hello", `,"max_tokens":200000`)
 	for range 2 {
-		if got := r.call("POST", "/chat/completions", dear, "X-Gateway-Api-Key", key); got.status != 412 {
+		if got := r.call("POST", "/chat/completions", expensive, "X-Gateway-Api-Key", key); got.status != 412 {
 			t.Errorf("%d %s", got.status, got.body)
 		}
 	}
@@ -207,7 +207,7 @@ func TestWhatABudgetRefusesIsNotChargedToRates(t *testing.T) {
 
 // A rejection says the same about a limit as a read of that limit, while requests are under
 // way and after they are settled.
-func TestARefusalTellsHowItsLimitStands(t *testing.T) {
+func TestRejectionReportsTheLimit(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"poor","workspace_id":%q,"scopes":["completions.write"],"usage_limits":{"type":"cost","credit_limit":1,"periodic_reset":"monthly"}}`, r.workspace()))
@@ -221,19 +221,19 @@ func TestARefusalTellsHowItsLimitStands(t *testing.T) {
 		if got.status != 412 {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
-		told := member(got.json(t), "error/limit").(map[string]any)
+		limit := member(got.json(t), "error/limit").(map[string]any)
 		read := r.admin("GET", "/api-keys/"+id, "")["usage_limits"].(map[string]any)
 		for _, name := range []string{"type", "credit_limit", "current_usage", "reserved_usage", "available"} {
-			if told[name] != read[name] {
-				t.Errorf("%s: refused with %v, read as %v", name, told[name], read[name])
+			if limit[name] != read[name] {
+				t.Errorf("%s: refused with %v, read as %v", name, limit[name], read[name])
 			}
 		}
-		if told["subject"] != "key" || told["id"] != id || told["name"] != "poor" || read["next_reset_at"] == nil || !strings.HasPrefix(told["resets_at"].(string), read["next_reset_at"].(string)[:19]) {
-			t.Errorf("%v, read as %v", told, read)
+		if limit["subject"] != "key" || limit["id"] != id || limit["name"] != "poor" || read["next_reset_at"] == nil || !strings.HasPrefix(limit["resets_at"].(string), read["next_reset_at"].(string)[:19]) {
+			t.Errorf("%v, read as %v", limit, read)
 		}
-		held := told["reserved_usage"].(float64)
-		if left := 1 - told["current_usage"].(float64) - held; left-told["available"].(float64) > 1e-9 || told["available"].(float64)-left > 1e-9 || open != (held > 0) {
-			t.Errorf("the numbers of %v do not add up", told)
+		held := limit["reserved_usage"].(float64)
+		if left := 1 - limit["current_usage"].(float64) - held; left-limit["available"].(float64) > 1e-9 || limit["available"].(float64)-left > 1e-9 || open != (held > 0) {
+			t.Errorf("the numbers of %v do not add up", limit)
 		}
 	}
 	compare(false)
@@ -270,7 +270,7 @@ func TestAnExhaustedBudgetSendsToACheaperModel(t *testing.T) {
 	r := start(t)
 	made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"thrifty","workspace_id":%q,"scopes":["completions.write"],"usage_limits":{"type":"cost","credit_limit":1,"on_exceeded":"fallback","fallback_model":"@mock-anthropic/claude-haiku-4-5"}}`, r.workspace()))
 	id, key := made["id"].(string), made["key"].(string)
-	ask := func(tokens int) reply {
+	send := func(tokens int) reply {
 		return r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o", "Hello", fmt.Sprintf(`,"max_tokens":%d`, tokens)), "X-Gateway-Api-Key", key)
 	}
 	r.mock.Reset()
@@ -278,7 +278,7 @@ func TestAnExhaustedBudgetSendsToACheaperModel(t *testing.T) {
 		tokens   int
 		provider string
 	}{{5, "openai"}, {120_000, "anthropic"}, {5, "openai"}} {
-		if got := ask(c.tokens); got.status != 200 || got.header.Get("X-Gateway-Provider") != c.provider {
+		if got := send(c.tokens); got.status != 200 || got.header.Get("X-Gateway-Provider") != c.provider {
 			t.Errorf("%d tokens: %d by %q %s", c.tokens, got.status, got.header.Get("X-Gateway-Provider"), got.body)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 const bidiV1beta = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
 
 // content reads up to the end of n turns of a Live session of Gemini.
-func (s *spoken) turnsOf(n int) (all string) {
+func (s *realtimeClient) turnsOf(n int) (all string) {
 	s.t.Helper()
 	for n > 0 {
 		_ = s.ws.SetReadDeadline(time.Now().Add(time.Minute))
@@ -41,7 +41,7 @@ func (s *spoken) turnsOf(n int) (all string) {
 	return all
 }
 
-func asksBidi(words string) string {
+func bidiTurn(words string) string {
 	return fmt.Sprintf(`{"clientContent":{"turns":[{"role":"user","parts":[{"text":%q}]}],"turnComplete":true}}`, words)
 }
 
@@ -56,10 +56,10 @@ func TestEachTurnOfALiveSessionOfGeminiIsOneRecord(t *testing.T) {
 	s.send(`{"setup":{"model":"models/@google/gemini-2.5-flash",` + textOnly + `}}`)
 	s.turnsOf(1)
 	for _, words := range []string{"one", "two grows", "three again", "four late", "five chunks=7"} {
-		s.send(asksBidi(words))
+		s.send(bidiTurn(words))
 		s.turnsOf(1)
 	}
-	s.send(asksBidi("six tool"))
+	s.send(bidiTurn("six tool"))
 	s.turnsOf(1)
 	s.send(`{"toolResponse":{"functionResponses":[{"id":"call_1","name":"look","response":{}}]}}`)
 	s.turnsOf(1)
@@ -89,17 +89,17 @@ func TestEachTurnOfALiveSessionOfGeminiIsOneRecord(t *testing.T) {
 func TestTurnsOfGeminiThatBreakAreEstimated(t *testing.T) {
 	t.Parallel()
 	r, mock := startGoogle(t)
-	open := func() *spoken {
+	open := func() *realtimeClient {
 		s := r.lively(bidiV1beta)
 		s.send(`{"setup":{"model":"@google/gemini-2.5-flash",` + textOnly + `}}`)
 		s.turnsOf(1)
 		return s
 	}
 	s := open()
-	s.send(asksBidi("words drop chunks=9"))
+	s.send(bidiTurn("words drop chunks=9"))
 	s.ended()
 	s = open()
-	s.send(asksBidi("words no-usage chunks=9"))
+	s.send(bidiTurn("words no-usage chunks=9"))
 	s.turnsOf(1)
 	s.leave()
 	turns, sessions := r.turns(4)
@@ -120,25 +120,25 @@ func TestTurnsOfGeminiThatBreakAreEstimated(t *testing.T) {
 func TestLiveSessionsOfGeminiAreJudged(t *testing.T) {
 	t.Parallel()
 	r, _ := startGoogle(t)
-	open := func(g, setup string) *spoken {
+	open := func(g, setup string) *realtimeClient {
 		s := r.lively(bidiV1beta, "x-gateway-config", `{"provider":"@google",`+g+`}`)
 		s.send(`{"setup":{"model":"gemini-2.5-flash",` + setup + `}}`)
 		return s
 	}
 	s := open(`"output_guardrails":[`+noHunter+`,"stream":"hold"}]`, textOnly)
 	s.turnsOf(1)
-	s.send(asksBidi("say=all_is_well"))
+	s.send(bidiTurn("say=all_is_well"))
 	if got := s.turnsOf(1); !strings.Contains(got, "modelTurn") {
 		t.Error(got)
 	}
-	s.send(asksBidi("say=my_hunter2_is_here"))
+	s.send(bidiTurn("say=my_hunter2_is_here"))
 	_ = s.ws.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, body, err := s.ws.ReadMessage(); err == nil || !websocket.IsCloseError(err, websocket.ClosePolicyViolation) {
 		t.Errorf("%s %v", body, err)
 	}
 	s = open(`"input_guardrails":[`+noHunter+`}]`, textOnly)
 	s.turnsOf(1)
-	s.send(asksBidi("my hunter2"))
+	s.send(bidiTurn("my hunter2"))
 	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation {
 		t.Errorf("%v", closed)
 	}
@@ -168,7 +168,7 @@ func TestASessionOfGeminiIsResumedByItsOwnWorkspace(t *testing.T) {
 		ws := r.admin("POST", "/workspaces", fmt.Sprintf(`{"name":"Neighbour %d"}`, i))
 		*key = r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"]}`, ws["id"]))["key"].(string)
 	}
-	begin := func(key, member, resumption string) *spoken {
+	begin := func(key, member, resumption string) *realtimeClient {
 		t.Helper()
 		s := r.lively(bidiV1beta, "X-Gateway-Api-Key", key)
 		s.send(`{"setup":{"model":"models/@google/gemini-2.5-flash",` + textOnly + `,"` + member + `":` + resumption + `}}`)
@@ -195,7 +195,7 @@ func TestASessionOfGeminiIsResumedByItsOwnWorkspace(t *testing.T) {
 			}
 		}
 	}
-	heard := func() (n int) {
+	received := func() (n int) {
 		for _, got := range mock.Requests(1000) {
 			if got.Method == "EVENT" {
 				n++
@@ -219,8 +219,8 @@ func TestASessionOfGeminiIsResumedByItsOwnWorkspace(t *testing.T) {
 	for name, c := range map[string]struct{ member, handle string }{
 		"another's": {"sessionResumption", handle}, "spelled otherwise": {"session_resumption", handle}, "escaped": {`session\u0052esumption`, handle}, "nobody's": {"sessionResumption", "made-up"},
 	} {
-		before := heard()
-		if _, ok := resumes(n.mine, c.member, resumption(c.handle)); ok || heard() != before {
+		before := received()
+		if _, ok := resumes(n.mine, c.member, resumption(c.handle)); ok || received() != before {
 			t.Errorf("%s: it was resumed", name)
 		}
 	}

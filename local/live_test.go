@@ -14,20 +14,20 @@ import (
 )
 
 // lively opens a WebSocket on which nothing was said yet.
-func (r *running) lively(path string, headers ...string) *spoken {
+func (r *running) lively(path string, headers ...string) *realtimeClient {
 	r.t.Helper()
 	ws, resp, err := r.dialSocket(path, headers...)
 	if err != nil {
 		r.t.Fatalf("%v: %v", err, resp)
 	}
 	r.t.Cleanup(func() { _ = ws.Close() })
-	return &spoken{r.t, ws}
+	return &realtimeClient{r.t, ws}
 }
 
 const liveSessions = "/live/sessions"
 
 // live opens a Live session.
-func (r *running) live(model string, headers ...string) *spoken {
+func (r *running) live(model string, headers ...string) *realtimeClient {
 	r.t.Helper()
 	s := r.lively(liveSessions, headers...)
 	s.send(fmt.Sprintf(`{"type":"session.start","event_id":"start","session":{"model":%q,"instructions":"Be brief."}}`, model))
@@ -38,7 +38,7 @@ func (r *running) live(model string, headers ...string) *spoken {
 }
 
 // sounds sends so much sound, in milliseconds.
-func (s *spoken) sounds(ms int) {
+func (s *realtimeClient) sounds(ms int) {
 	s.t.Helper()
 	s.send(`{"type":"session.input_audio.append","audio":"` + base64.StdEncoding.EncodeToString(make([]byte, 48*ms)) + `"}`)
 }
@@ -53,7 +53,7 @@ func (r *running) handshakes() (n int) {
 	return n
 }
 
-func (s *spoken) instructs(words string) {
+func (s *realtimeClient) instructs(words string) {
 	s.t.Helper()
 	s.send(fmt.Sprintf(`{"type":"session.instructions.append","content":%q}`, words))
 }
@@ -253,7 +253,7 @@ func TestFirstMessagesAreRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.save("google", `"ai_provider_id":"google","key":"mock-google","configurations":{"custom_host":"`+strings.TrimSuffix(r.base, "/v1")+`"}`)
-	for _, c := range []struct{ path, first, says string }{
+	for _, c := range []struct{ path, first, message string }{
 		{liveSessions, `{"type":"session.update","session":{"model":"@mock/gpt-live-1"}}`, "session.start"},
 		{liveSessions, `{"type":"session.start"}`, "object with the model"},
 		{liveSessions, `{"type":"session.start","session":{}}`, "model of the session"},
@@ -278,7 +278,7 @@ func TestFirstMessagesAreRefused(t *testing.T) {
 		before := len(r.mock.Requests(1000))
 		s := r.lively(c.path)
 		s.send(c.first)
-		told := ""
+		reported := ""
 		for {
 			_ = s.ws.SetReadDeadline(time.Now().Add(time.Minute))
 			_, body, err := s.ws.ReadMessage()
@@ -287,14 +287,14 @@ func TestFirstMessagesAreRefused(t *testing.T) {
 				if !ok || closed.Code != websocket.ClosePolicyViolation {
 					t.Errorf("%s: %v", c.first, err)
 				} else {
-					told += closed.Text
+					reported += closed.Text
 				}
 				break
 			}
-			told += string(body)
+			reported += string(body)
 		}
-		if !strings.Contains(told, c.says) || len(r.mock.Requests(1000)) != before {
-			t.Errorf("%.100s: %s", c.first, told)
+		if !strings.Contains(reported, c.message) || len(r.mock.Requests(1000)) != before {
+			t.Errorf("%.100s: %s", c.first, reported)
 		}
 	}
 	for _, c := range []struct {
@@ -314,7 +314,7 @@ func TestFirstMessagesAreRefused(t *testing.T) {
 }
 
 // A client that says nothing is sent away, whoever would be asked.
-func TestFirstMessagesThatDoNotCome(t *testing.T) {
+func TestMissingFirstMessages(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.g.relay.SessionTimes.Open = time.Millisecond
@@ -336,15 +336,15 @@ func TestOtherSocketsOfLiveSessions(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	before := len(r.mock.Requests(1000))
-	for path, says := range map[string]string{"/attach": "use that connection", "/fork": "names its model", "/content": "open a WebSocket"} {
+	for path, problem := range map[string]string{"/attach": "use that connection", "/fork": "names its model", "/content": "open a WebSocket"} {
 		_, resp, err := r.dialSocket(liveSessions+"/live_1"+path, "X-Gateway-Provider", "@mock")
 		if err == nil || resp == nil || resp.StatusCode != 403 {
 			t.Errorf("%s: %v %v", path, resp, err)
 			continue
 		}
-		told := make([]byte, 1000)
-		if n, _ := resp.Body.Read(told); !strings.Contains(string(told[:n]), says) {
-			t.Errorf("%s: %s", path, told[:n])
+		buf := make([]byte, 1000)
+		if n, _ := resp.Body.Read(buf); !strings.Contains(string(buf[:n]), problem) {
+			t.Errorf("%s: %s", path, buf[:n])
 		}
 	}
 	if len(r.mock.Requests(1000)) != before {
@@ -414,7 +414,7 @@ func TestLiveSessionsDrain(t *testing.T) {
 	waits := r.lively(liveSessions)
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); r.stop() }()
-	for _, s := range []*spoken{s, waits} {
+	for _, s := range []*realtimeClient{s, waits} {
 		if closed := s.ended(); closed.Code != websocket.CloseGoingAway || !strings.Contains(closed.Text, "restarting") {
 			t.Errorf("%v", closed)
 		}

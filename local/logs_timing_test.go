@@ -12,15 +12,15 @@ func TestALogNamesTheVersionOfItsConfigAndItsTimes(t *testing.T) {
 	r := start(t)
 	made := r.admin("POST", "/configs", `{"name":"c","workspace_id":"default","config":{"provider":"@mock"}}`)
 	slug := member(made, "data/slug").(string)
-	ask := func() {
+	send := func() {
 		if got := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), "X-Gateway-Config", slug); got.status != 200 {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 	}
-	ask()
+	send()
 	r.logs(1, workspaceKey)
 	changed := r.admin("PUT", "/configs/"+slug, `{"workspace_id":"default","config":{"provider":"@mock","retry":{"attempts":1}}}`)
-	ask()
+	send()
 	r.call("POST", "/chat/completions", `{"model":"@mock/gpt-4o-mini"}`) // without a config, and refused
 	rows := r.logs(3, workspaceKey)
 	for i, want := range []any{nil, member(changed, "data/version_id"), member(made, "data/version_id")} {
@@ -39,10 +39,10 @@ func TestALogNamesTheVersionOfItsConfigAndItsTimes(t *testing.T) {
 				t.Errorf("%s, %d: %v", of, i, err)
 			}
 		}
-		told := r.get("/logs/"+rows[i]["id"].(string)+"/explain", workspaceKey)["timing"]
-		if !near(member(told, "total_ms"), rows[i]["response_time"]) || !near(member(told, "gateway_ms"), rows[i]["gateway_processing_time"]) ||
-			member(told, "first_call_ms") != rows[i]["pre_processing_time"] {
-			t.Errorf("the explanation tells %v of %v", told, rows[i])
+		timing := r.get("/logs/"+rows[i]["id"].(string)+"/explain", workspaceKey)["timing"]
+		if !near(member(timing, "total_ms"), rows[i]["response_time"]) || !near(member(timing, "gateway_ms"), rows[i]["gateway_processing_time"]) ||
+			member(timing, "first_call_ms") != rows[i]["pre_processing_time"] {
+			t.Errorf("the explanation tells %v of %v", timing, rows[i])
 		}
 	}
 	r.admin("DELETE", "/configs/"+slug+"?workspace_id=default", "")

@@ -33,7 +33,7 @@ func TestStrictTranslationRefusesWhatWouldBeLost(t *testing.T) {
 
 // If an answer has something for which the client's shape has no place, the log of the
 // request names it, whole and streamed, and so does the header when there is still time.
-func TestWhatAClientMissesOfAnAnswerIsTold(t *testing.T) {
+func TestLossesOfAResponseAreReported(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	thinks := func(more string) string {
@@ -43,7 +43,7 @@ func TestWhatAClientMissesOfAnAnswerIsTold(t *testing.T) {
 		return chatBody("@mock/gpt-4o-mini", "Hello", `,"max_tokens":9`+more)
 	}
 	lenient := []string{"X-Gateway-Strict-Open-Ai-Compliance", "false"}
-	asked := []struct {
+	requests := []struct {
 		path, body string
 		headers    []string
 		missed     string // in the log; "" for nothing
@@ -58,7 +58,7 @@ func TestWhatAClientMissesOfAnAnswerIsTold(t *testing.T) {
 		{"/messages", messages(""), lenient, "system_fingerprint", true},
 		{"/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", ""), lenient, "", false},
 	}
-	for _, c := range asked {
+	for _, c := range requests {
 		got := r.call("POST", c.path, c.body, c.headers...)
 		if got.status != 200 {
 			t.Fatalf("%s %s: %d %s", c.path, c.body, got.status, got.body)
@@ -67,16 +67,16 @@ func TestWhatAClientMissesOfAnAnswerIsTold(t *testing.T) {
 			t.Errorf("%s %s: the header is %q", c.path, c.body, header)
 		}
 	}
-	rows := r.logs(len(asked), workspaceKey)
-	for i, c := range asked {
+	rows := r.logs(len(requests), workspaceKey)
+	for i, c := range requests {
 		id := rows[len(rows)-1-i]["id"].(string)
 		missed, _ := json.Marshal(member(r.get("/logs/"+id, workspaceKey), "decision/missed"))
-		told, _ := json.Marshal(r.get("/logs/"+id+"/explain", workspaceKey)["steps"])
+		steps, _ := json.Marshal(r.get("/logs/"+id+"/explain", workspaceKey)["steps"])
 		if got := strings.Contains(string(missed), `"`+c.missed+`"`); got != (c.missed != "") || c.missed == "" && string(missed) != "[]" {
 			t.Errorf("%s %s: the log says %s", c.path, c.body, missed)
 		}
-		if got := strings.Contains(string(told), c.missed+" of the response cannot be represented"); c.missed != "" && !got {
-			t.Errorf("%s %s: %s", c.path, c.body, told)
+		if got := strings.Contains(string(steps), c.missed+" of the response cannot be represented"); c.missed != "" && !got {
+			t.Errorf("%s %s: %s", c.path, c.body, steps)
 		}
 	}
 }

@@ -190,8 +190,8 @@ func (r *jobRun) try(op provider.Operation) string {
 	return "?"
 }
 
-// keep takes the id of what was made.
-func keep(got reply, id *string) reply {
+// takeID takes the id of what was made.
+func takeID(got reply, id *string) reply {
 	var v struct{ ID string }
 	if json.Unmarshal([]byte(got.body), &v) == nil && v.ID != "" {
 		*id = v.ID
@@ -200,7 +200,7 @@ func keep(got reply, id *string) reply {
 }
 
 func (r *jobRun) upload(purpose, rows string, id *string) reply {
-	return keep(r.send("POST", "/files", form("purpose", purpose, "file", "rows.jsonl:"+rows), formType...), id)
+	return takeID(r.send("POST", "/files", form("purpose", purpose, "file", "rows.jsonl:"+rows), formType...), id)
 }
 
 func (r *jobRun) newBatch(id *string) reply {
@@ -208,11 +208,11 @@ func (r *jobRun) newBatch(id *string) reply {
 	if r.place.endpoint != "" {
 		endpoint = r.place.endpoint
 	}
-	return keep(r.send("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":%q,"completion_window":"24h"%s}`, r.file, endpoint, r.place.batch)), id)
+	return takeID(r.send("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":%q,"completion_window":"24h"%s}`, r.file, endpoint, r.place.batch)), id)
 }
 
 func (r *jobRun) newJob(id *string) reply {
-	return keep(r.send("POST", "/fine_tuning/jobs", fmt.Sprintf(`{"model":%q,"training_file":%q,"suffix":"mine"%s}`, r.place.model, r.training, r.place.tune)), id)
+	return takeID(r.send("POST", "/fine_tuning/jobs", fmt.Sprintf(`{"model":%q,"training_file":%q,"suffix":"mine"%s}`, r.place.model, r.training, r.place.tune)), id)
 }
 
 // renderJobs is the table of files and jobs.

@@ -55,7 +55,7 @@ func (m *matrix) further(p *provider.Provider) map[provider.Operation]string {
 			}
 		case provider.ResponsesGet, provider.ResponsesInputItems, provider.ResponsesCancel, provider.ResponsesDelete:
 			if p.Serves(o.op) {
-				cells[o.op] = m.kept(p, o.op, &response)
+				cells[o.op] = m.storedResponse(p, o.op, &response)
 			}
 		default:
 			cells[o.op] = m.once(p, o.op)
@@ -66,16 +66,16 @@ func (m *matrix) further(p *provider.Provider) map[provider.Operation]string {
 
 // once tries an operation that is one request; "" when the provider has it not.
 func (m *matrix) once(p *provider.Provider, op provider.Operation) string {
-	ask, isForm := formsOf[op]
+	template, isForm := formsOf[op]
 	if !isForm {
-		ask = furtherBodies[op]
+		template = furtherBodies[op]
 	}
 	counts := op == provider.MessagesCountTokens || op == provider.ResponsesCount // the gateway does where the provider does not
 	if !p.Serves(op) && !counts {
 		if !isForm && len(p.Routes) > 0 {
-			m.unsupported(p, op, ask.path, ask.body)
+			m.unsupported(p, op, template.path, template.body)
 		} else if isForm && len(p.Routes) > 0 {
-			if got := m.sendForm(p, op, ask.path, ask.body); got.status != 400 || got.asked != nil || !strings.Contains(got.body, "not supported") {
+			if got := m.sendForm(p, op, template.path, template.body); got.status != 400 || got.sent != nil || !strings.Contains(got.body, "not supported") {
 				m.t.Errorf("%s %s, which it has not: %d %.300s", p.ID, op, got.status, got.body)
 			}
 		}
@@ -84,11 +84,11 @@ func (m *matrix) once(p *provider.Provider, op provider.Operation) string {
 	if _, _, talks := p.UpstreamDialect(provider.Messages, provider.AnthropicMessages); counts && !talks {
 		return ""
 	}
-	w := (*wish)(nil)
+	w := (*cellRequest)(nil)
 	if isForm {
-		w = m.sendForm(p, op, ask.path, ask.body)
+		w = m.sendForm(p, op, template.path, template.body)
 	} else {
-		w = m.ask(p, op, colPlain, ask.path, ask.body)
+		w = m.send(p, op, colPlain, template.path, template.body)
 	}
 	var v any
 	_ = json.Unmarshal([]byte(w.body), &v)
@@ -106,26 +106,26 @@ func (m *matrix) once(p *provider.Provider, op provider.Operation) string {
 		good = textAt(v, "decision") == "yes"
 	case provider.MessagesCountTokens, provider.ResponsesCount:
 		good = countAt(v, "input_tokens") > 0
-		if good && w.asked == nil && w.status == 200 {
+		if good && w.sent == nil && w.status == 200 {
 			return estimated
 		}
 	}
-	if good && w.status == 200 && w.asked != nil {
+	if good && w.status == 200 && w.sent != nil {
 		return yes
 	}
 	return m.refused(p, op, colPlain, w)
 }
 
 // sendForm is ask for a form.
-func (m *matrix) sendForm(p *provider.Provider, op provider.Operation, path, body string) *wish {
-	w := &wish{tag: fmt.Sprintf("mx%05dx", m.serial.Add(1))}
+func (m *matrix) sendForm(p *provider.Provider, op provider.Operation, path, body string) *cellRequest {
+	w := &cellRequest{tag: fmt.Sprintf("mx%05dx", m.serial.Add(1))}
 	got, err := m.try("POST", path, strings.ReplaceAll(body, "MODEL", "@m-"+p.ID+"/"+example(p, op, colPlain)+"-"+w.tag), formType...)
 	if err != nil {
 		m.t.Errorf("%s %s: %v", p.ID, op, err)
 	}
 	w.reply = got
 	if sent, ok := m.sent.Load(w.tag); ok {
-		w.asked = sent.(*sentOn)
+		w.sent = sent.(*sentOn)
 	}
 	return w
 }
@@ -145,12 +145,12 @@ func (m *matrix) models(p *provider.Provider) string {
 	return "?"
 }
 
-// kept reads, and at last deletes, a response that was stored.
-func (m *matrix) kept(p *provider.Provider, op provider.Operation, id *string) string {
+// storedResponse reads, and at last deletes, a response that was stored.
+func (m *matrix) storedResponse(p *provider.Provider, op provider.Operation, id *string) string {
 	on := []string{"X-Gateway-Provider", "@m-" + p.ID}
 	if *id == "" {
 		made, _ := m.try("POST", "/responses", `{"model":"`+example(p, provider.ResponsesCreate, colPlain)+`","store":true,"background":true,"input":"Hello"}`, on...)
-		keep(made, id)
+		takeID(made, id)
 	}
 	method, path := "GET", "/responses/"+*id
 	switch op {

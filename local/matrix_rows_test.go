@@ -32,7 +32,7 @@ const (
 	tinyPNG  = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	mxSchema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
 	mxTool   = `"name":"get_weather","description":"The weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`
-	mxSay    = `mock: say=Hello there\nTAG`
+	mxText   = `mock: say=Hello there\nTAG`
 	mxThink  = `mock: reasoning=5\nThink TAG`
 	mxError  = `mock: status=429 retry-after=3\nTAG`
 )
@@ -41,10 +41,10 @@ var clients = []client{
 	{
 		operation: provider.Chat, dialect: provider.OpenAIChat, path: "/chat/completions", stream: mockprovider.ReadOpenAIStream, read: readChatAnswer,
 		bodies: [columns]string{
-			colPlain:    `{"model":"MODEL","messages":[{"role":"user","content":"` + mxSay + `"}]}`,
-			colStream:   `{"model":"MODEL","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"` + mxSay + `"}]}`,
+			colPlain:    `{"model":"MODEL","messages":[{"role":"user","content":"` + mxText + `"}]}`,
+			colStream:   `{"model":"MODEL","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"` + mxText + `"}]}`,
 			colTools:    `{"model":"MODEL","messages":[{"role":"user","content":"weather? TAG"}],"tools":[{"type":"function","function":{` + mxTool + `}}]}`,
-			colImages:   `{"model":"MODEL","messages":[{"role":"user","content":[{"type":"text","text":"` + mxSay + `"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + tinyPNG + `"}}]}]}`,
+			colImages:   `{"model":"MODEL","messages":[{"role":"user","content":[{"type":"text","text":"` + mxText + `"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + tinyPNG + `"}}]}]}`,
 			colSchema:   `{"model":"MODEL","messages":[{"role":"user","content":"Give n TAG"}],"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":` + mxSchema + `}}}`,
 			colThinking: `{"model":"MODEL","reasoning_effort":"high","messages":[{"role":"user","content":"` + mxThink + `"}]}`,
 			colErrors:   `{"model":"MODEL","messages":[{"role":"user","content":"` + mxError + `"}]}`,
@@ -53,10 +53,10 @@ var clients = []client{
 	{
 		operation: provider.Messages, dialect: provider.AnthropicMessages, path: "/messages", stream: mockprovider.ReadAnthropicStream, read: readMessagesAnswer,
 		bodies: [columns]string{
-			colPlain:    `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":"` + mxSay + `"}]}`,
-			colStream:   `{"model":"MODEL","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"` + mxSay + `"}]}`,
+			colPlain:    `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":"` + mxText + `"}]}`,
+			colStream:   `{"model":"MODEL","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"` + mxText + `"}]}`,
 			colTools:    `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":"weather? TAG"}],"tools":[{` + strings.Replace(mxTool, `"parameters"`, `"input_schema"`, 1) + `}]}`,
-			colImages:   `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":[{"type":"text","text":"` + mxSay + `"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + tinyPNG + `"}}]}]}`,
+			colImages:   `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":[{"type":"text","text":"` + mxText + `"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + tinyPNG + `"}}]}]}`,
 			colSchema:   `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":"Give n TAG"}],"output_config":{"format":{"type":"json_schema","schema":` + mxSchema + `}}}`,
 			colThinking: `{"model":"MODEL","max_tokens":3000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":[{"role":"user","content":"` + mxThink + `"}]}`,
 			colErrors:   `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":"` + mxError + `"}]}`,
@@ -65,10 +65,10 @@ var clients = []client{
 	{
 		operation: provider.ResponsesCreate, dialect: provider.OpenAIResponses, path: "/responses", stream: mockprovider.ReadResponsesStream, read: readResponsesAnswer,
 		bodies: [columns]string{
-			colPlain:    `{"model":"MODEL","input":"` + mxSay + `"}`,
-			colStream:   `{"model":"MODEL","stream":true,"input":"` + mxSay + `"}`,
+			colPlain:    `{"model":"MODEL","input":"` + mxText + `"}`,
+			colStream:   `{"model":"MODEL","stream":true,"input":"` + mxText + `"}`,
 			colTools:    `{"model":"MODEL","input":"weather? TAG","tools":[{"type":"function",` + mxTool + `}]}`,
-			colImages:   `{"model":"MODEL","input":[{"role":"user","content":[{"type":"input_text","text":"` + mxSay + `"},{"type":"input_image","image_url":"data:image/png;base64,` + tinyPNG + `"}]}]}`,
+			colImages:   `{"model":"MODEL","input":[{"role":"user","content":[{"type":"input_text","text":"` + mxText + `"},{"type":"input_image","image_url":"data:image/png;base64,` + tinyPNG + `"}]}]}`,
 			colSchema:   `{"model":"MODEL","input":"Give n TAG","text":{"format":{"type":"json_schema","name":"a","strict":true,"schema":` + mxSchema + `}}}`,
 			colThinking: `{"model":"MODEL","reasoning":{"effort":"high"},"input":"` + mxThink + `"}`,
 			colErrors:   `{"model":"MODEL","input":"` + mxError + `"}`,
@@ -77,8 +77,8 @@ var clients = []client{
 	{
 		operation: provider.Completions, dialect: provider.OpenAICompletions, path: "/completions", stream: readTextStream, read: readTextAnswer,
 		bodies: [columns]string{
-			colPlain:  `{"model":"MODEL","max_tokens":100,"prompt":"` + mxSay + `"}`,
-			colStream: `{"model":"MODEL","max_tokens":100,"stream":true,"stream_options":{"include_usage":true},"prompt":"` + mxSay + `"}`,
+			colPlain:  `{"model":"MODEL","max_tokens":100,"prompt":"` + mxText + `"}`,
+			colStream: `{"model":"MODEL","max_tokens":100,"stream":true,"stream_options":{"include_usage":true},"prompt":"` + mxText + `"}`,
 			colErrors: `{"model":"MODEL","max_tokens":100,"prompt":"` + mxError + `"}`,
 		},
 	},
@@ -198,28 +198,28 @@ var goesThrough = map[provider.Operation]bool{
 // unsupported proves that an operation that the catalog has not is rejected, and
 // by its name.
 func (m *matrix) unsupported(p *provider.Provider, op provider.Operation, path, body string) {
-	w := m.ask(p, op, colPlain, path, body)
-	if p.Dialect == provider.OpenAIChat && goesThrough[op] && w.asked != nil {
+	w := m.send(p, op, colPlain, path, body)
+	if p.Dialect == provider.OpenAIChat && goesThrough[op] && w.sent != nil {
 		// The provider's own host is not asked.
 		if p.Base == "" || strings.HasPrefix(p.Base, "{") {
 			return
 		}
-		w = m.askDirectly(p, path, body)
+		w = m.sendDirectly(p, path, body)
 	}
-	if w.status != 400 || w.asked != nil || !strings.Contains(w.body, "not supported") {
+	if w.status != 400 || w.sent != nil || !strings.Contains(w.body, "not supported") {
 		m.t.Errorf("%s %s, which it has not: %d %.300s", p.ID, op, w.status, w.body)
 	}
 }
 
 func (m *matrix) conversation(p *provider.Provider, c *client) matrixRow {
 	row := matrixRow{provider: p.ID, operation: string(c.operation), model: example(p, c.operation, colPlain)}
-	var asked [columns]*wish
+	var requests [columns]*cellRequest
 	for column, body := range c.bodies {
 		if body == "" {
 			continue
 		}
-		w := m.ask(p, c.operation, column, c.path, body)
-		asked[column] = w
+		w := m.send(p, c.operation, column, c.path, body)
+		requests[column] = w
 		if good := m.carried(c, column, w); good != "" {
 			if row.cells[column] = good; lacks(p, example(p, c.operation, column), column) {
 				row.cells[column] = no
@@ -228,8 +228,8 @@ func (m *matrix) conversation(p *provider.Provider, c *client) matrixRow {
 			row.cells[column] = m.refused(p, c.operation, column, w)
 		}
 	}
-	m.billed(asked[:]...)
-	row.cells[colUsage] = m.usage(p, c, asked[colPlain], asked[colStream])
+	m.billed(requests[:]...)
+	row.cells[colUsage] = m.usage(p, c, requests[colPlain], requests[colStream])
 	return row
 }
 
@@ -241,14 +241,14 @@ func lacks(p *provider.Provider, model string, column int) bool {
 }
 
 // carried gives yes or told when the answer of a column carried what was asked.
-func (m *matrix) carried(c *client, column int, w *wish) string {
+func (m *matrix) carried(c *client, column int, w *cellRequest) string {
 	if column == colErrors {
-		if w.asked != nil && w.status == 429 && strings.Contains(w.body, "rate_limit") && w.header.Get("Retry-After") == "3" {
+		if w.sent != nil && w.status == 429 && strings.Contains(w.body, "rate_limit") && w.header.Get("Retry-After") == "3" {
 			return yes
 		}
 		return ""
 	}
-	if w.status != 200 || w.asked == nil {
+	if w.status != 200 || w.sent == nil {
 		return ""
 	}
 	if column == colStream {
@@ -265,16 +265,16 @@ func (m *matrix) carried(c *client, column int, w *wish) string {
 	case colTools:
 		good = a.tool == "get_weather"
 	case colImages:
-		good = strings.Contains(a.text, "Hello there") && bytes.Contains(w.asked.Body, []byte(tinyPNG))
+		good = strings.Contains(a.text, "Hello there") && bytes.Contains(w.sent.Body, []byte(tinyPNG))
 	case colSchema:
 		var v struct{ N *int }
 		good = json.Unmarshal([]byte(a.text), &v) == nil && v.N != nil
 	case colThinking:
-		told := strings.Contains(w.header.Get("X-Gateway-Translation"), "reasoning") || strings.Contains(w.header.Get("X-Gateway-Translation"), "thinking")
-		if told && a.text != "" && !thinks(w.asked.Body) {
+		reported := strings.Contains(w.header.Get("X-Gateway-Translation"), "reasoning") || strings.Contains(w.header.Get("X-Gateway-Translation"), "thinking")
+		if reported && a.text != "" && !thinks(w.sent.Body) {
 			return lost
 		}
-		good = a.text != "" && thinks(w.asked.Body)
+		good = a.text != "" && thinks(w.sent.Body)
 	}
 	if good {
 		return yes
@@ -293,9 +293,9 @@ func thinks(body []byte) bool {
 }
 
 // usage holds what the client was told against the bill, plain and streamed.
-func (m *matrix) usage(p *provider.Provider, c *client, plain, streamed *wish) string {
-	tells := 0
-	for _, w := range []*wish{plain, streamed} {
+func (m *matrix) usage(p *provider.Provider, c *client, plain, streamed *cellRequest) string {
+	reporting := 0
+	for _, w := range []*cellRequest{plain, streamed} {
 		if w == nil || w.status != 200 {
 			continue
 		}
@@ -309,7 +309,7 @@ func (m *matrix) usage(p *provider.Provider, c *client, plain, streamed *wish) s
 		if prompt < 0 && completion < 0 || prompt == 0 && completion == 0 {
 			continue
 		}
-		tells++
+		reporting++
 		if w.bill == nil {
 			m.t.Errorf("%s %s: no row of the bill for %s", p.ID, c.operation, w.tag)
 			continue
@@ -320,7 +320,7 @@ func (m *matrix) usage(p *provider.Provider, c *client, plain, streamed *wish) s
 			return "?"
 		}
 	}
-	switch tells {
+	switch reporting {
 	case 2:
 		return yes
 	case 1:

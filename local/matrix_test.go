@@ -70,9 +70,9 @@ func TestMatrix(t *testing.T) {
 	if bytes.Equal(got, want) {
 		return
 	}
-	kept := strings.Split(string(want), "\n")
+	lines := strings.Split(string(want), "\n")
 	for _, line := range strings.Split(string(got), "\n") {
-		if !slices.Contains(kept, line) {
+		if !slices.Contains(lines, line) {
 			t.Errorf("not in the file: %s", line)
 		}
 	}
@@ -227,11 +227,11 @@ func (m *matrix) route(w http.ResponseWriter, r *http.Request) {
 			rest = wirePaths[id] + "/" + strings.TrimPrefix(strings.TrimPrefix(rest, strings.TrimSuffix(wirePaths[id], "/v1")), "/")
 		}
 	default:
-		kept := max(strings.Index(path, "/responses/"), strings.Index(path, "/files"), strings.Index(path, "/batches"), strings.Index(path, "/fine_tuning/"))
+		index := max(strings.Index(path, "/responses/"), strings.Index(path, "/files"), strings.Index(path, "/batches"), strings.Index(path, "/fine_tuning/"))
 		i := slices.IndexFunc(openAIPaths, func(tail string) bool { return strings.HasSuffix(path, tail) })
 		switch {
-		case kept >= 0:
-			rest = "/v1" + path[kept:]
+		case index >= 0:
+			rest = "/v1" + path[index:]
 		case i >= 0:
 			rest = "/v1" + openAIPaths[i]
 		case id == "azure-ai" && strings.HasSuffix(path, "/ocr"):
@@ -333,18 +333,18 @@ var imageModels = map[string]string{
 	"fireworks-ai": "stable-diffusion-xl-1024-v1-0", "stability-ai": "sd3.5-large", "fal-ai": "fal-ai/flux/dev", "segmind": "sdxl1.0-txt2img", "hyperbolic": "SDXL1.0-base",
 }
 
-// wish is one request of a cell and what came back.
-type wish struct {
+// cellRequest is one request of a cell and what came back.
+type cellRequest struct {
 	reply
-	tag   string // stands in the model's name and nowhere else
-	bill  *mockprovider.Row
-	asked *sentOn // nil: nothing reached the provider
+	tag  string // stands in the model's name and nowhere else
+	bill *mockprovider.Row
+	sent *sentOn // nil: nothing reached the provider
 }
 
-// ask sends a body with a marked model, so that the bill and what the provider received can
+// send sends a body with a marked model, so that the bill and what the provider received can
 // be found: body contains MODEL and TAG.
-func (m *matrix) ask(p *provider.Provider, op provider.Operation, column int, path, body string) *wish {
-	w := &wish{tag: fmt.Sprintf("mx%05dx", m.serial.Add(1))}
+func (m *matrix) send(p *provider.Provider, op provider.Operation, column int, path, body string) *cellRequest {
+	w := &cellRequest{tag: fmt.Sprintf("mx%05dx", m.serial.Add(1))}
 	model := example(p, op, column) + "-" + w.tag
 	var headers []string
 	if column == colThinking { // what is left out is then told in a header
@@ -358,15 +358,15 @@ func (m *matrix) ask(p *provider.Provider, op provider.Operation, column int, pa
 	}
 	w.reply = got
 	if sent, ok := m.sent.Load(w.tag); ok {
-		w.asked = sent.(*sentOn)
+		w.sent = sent.(*sentOn)
 	}
 	return w
 }
 
-// askDirectly asks at the provider's own address, with a caller's key. What is rejected
+// sendDirectly asks at the provider's own address, with a caller's key. What is rejected
 // there is not sent anywhere.
-func (m *matrix) askDirectly(p *provider.Provider, path, body string) *wish {
-	w := &wish{tag: fmt.Sprintf("mx%05dx", m.serial.Add(1))}
+func (m *matrix) sendDirectly(p *provider.Provider, path, body string) *cellRequest {
+	w := &cellRequest{tag: fmt.Sprintf("mx%05dx", m.serial.Add(1))}
 	headers := []string{"X-Gateway-Provider", p.ID, "Authorization", "Bearer mock-key"}
 	for _, f := range p.Fields {
 		if f.Need == "always" && f.HeaderName() != "" {
@@ -383,7 +383,7 @@ func (m *matrix) askDirectly(p *provider.Provider, path, body string) *wish {
 
 // billed finds the row of the bill; only rows that the mock keeps by the model are
 // found.
-func (m *matrix) billed(ws ...*wish) {
+func (m *matrix) billed(ws ...*cellRequest) {
 	for _, row := range m.mock.Bill().Rows {
 		for _, w := range ws {
 			if w != nil && (strings.Contains(row.Model, w.tag) || strings.Contains(row.Path, w.tag)) {
@@ -394,8 +394,8 @@ func (m *matrix) billed(ws ...*wish) {
 }
 
 // refused gives the mark of a request that has no good answer.
-func (m *matrix) refused(p *provider.Provider, op provider.Operation, column int, w *wish) string {
-	if w.asked == nil && w.status >= 400 && w.status < 500 {
+func (m *matrix) refused(p *provider.Provider, op provider.Operation, column int, w *cellRequest) string {
+	if w.sent == nil && w.status >= 400 && w.status < 500 {
 		e, _ := w.json(m.t)["error"].(map[string]any)
 		if e["param"] == nil && e["field"] == nil && !strings.Contains(w.body, `"invalid_request_error"`) {
 			m.t.Errorf("%s %s %s: the refusal names no field: %s", p.ID, op, columnNames[column], w.body)
@@ -403,8 +403,8 @@ func (m *matrix) refused(p *provider.Provider, op provider.Operation, column int
 		return no
 	}
 	sent := ""
-	if w.asked != nil {
-		sent = w.asked.Path + " " + string(w.asked.Body)
+	if w.sent != nil {
+		sent = w.sent.Path + " " + string(w.sent.Body)
 	}
 	m.t.Errorf("%s %s %s: %d %.300s\nsent: %.600s", p.ID, op, columnNames[column], w.status, w.body, sent)
 	return "?"

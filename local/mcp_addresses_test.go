@@ -55,19 +55,19 @@ func TestMCPAddressesReachClientsWithoutSession(t *testing.T) {
 		t.Errorf("a client that cannot: %d %s", got.status, got.body)
 	}
 	got := call(`{"elicitation":{"url":{}}}`, "")
-	var said struct {
+	var metadata struct {
 		Result struct {
 			Type     string                                                 `json:"resultType"`
 			Requests map[string]struct{ Params struct{ Mode, URL string } } `json:"inputRequests"`
 			State    string                                                 `json:"requestState"`
 		}
 	}
-	if err := json.Unmarshal([]byte(got.body), &said); err != nil || got.status != 200 || said.Result.Type != "input_required" || said.Result.State == "" || said.Result.Requests["open-1"].Params != (struct{ Mode, URL string }{"url", "https://pay.example.com/1"}) {
+	if err := json.Unmarshal([]byte(got.body), &metadata); err != nil || got.status != 200 || metadata.Result.Type != "input_required" || metadata.Result.State == "" || metadata.Result.Requests["open-1"].Params != (struct{ Mode, URL string }{"url", "https://pay.example.com/1"}) {
 		t.Fatalf("%v %d %s", err, got.status, got.body)
 	}
 	opened.Store(true)
 	again := `,"inputResponses":{"open-1":{"action":"accept"}},"requestState":`
-	if got := call(`{"elicitation":{"url":{}}}`, again+fmt.Sprintf("%q", said.Result.State)); got.status != 200 || !strings.Contains(got.body, "thanks") {
+	if got := call(`{"elicitation":{"url":{}}}`, again+fmt.Sprintf("%q", metadata.Result.State)); got.status != 200 || !strings.Contains(got.body, "thanks") {
 		t.Errorf("again: %d %s", got.status, got.body)
 	}
 	if sent := fmt.Sprint(last.Load()); strings.Contains(sent, "inputResponses") || strings.Contains(sent, "requestState") {

@@ -123,9 +123,9 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.PostForm.Get("grant_type") {
 	case "authorization_code":
-		asked := a.codes[r.PostForm.Get("code")]
+		grant := a.codes[r.PostForm.Get("code")]
 		delete(a.codes, r.PostForm.Get("code"))
-		if asked == nil || challengeOf(r.PostForm.Get("code_verifier")) != asked.Get("code_challenge") || r.PostForm.Get("redirect_uri") != asked.Get("redirect_uri") || r.PostForm.Get("client_id") != asked.Get("client_id") {
+		if grant == nil || challengeOf(r.PostForm.Get("code_verifier")) != grant.Get("code_challenge") || r.PostForm.Get("redirect_uri") != grant.Get("redirect_uri") || r.PostForm.Get("client_id") != grant.Get("client_id") {
 			a.refuse(w, "invalid_grant")
 			return
 		}
@@ -168,17 +168,17 @@ func (l *lobby) signInURL(address, token string) string {
 	l.t.Helper()
 	got := l.lists(address, token)
 	l.wants("before the sign-in", got, 401, `"error":"sign_in_required"`)
-	var said struct {
+	var response struct {
 		Error struct {
 			Data struct {
 				URL string `json:"authorization_url"`
 			} `json:"data"`
 		} `json:"error"`
 	}
-	if err := json.Unmarshal([]byte(got.body), &said); err != nil || !strings.HasPrefix(said.Error.Data.URL, l.base+"/oauth/upstream-connect?link=") {
+	if err := json.Unmarshal([]byte(got.body), &response); err != nil || !strings.HasPrefix(response.Error.Data.URL, l.base+"/oauth/upstream-connect?link=") {
 		l.t.Fatalf("%v %s", err, got.body)
 	}
-	return said.Error.Data.URL
+	return response.Error.Data.URL
 }
 
 // connectAt takes a browser to the authority and back to the gateway's door.
@@ -233,10 +233,10 @@ func TestUsersSignInAtServers(t *testing.T) {
 }
 
 // wants checks an answer's status, and all that it must say.
-func (l *lobby) wants(what string, got reply, status int, said ...string) {
+func (l *lobby) wants(what string, got reply, status int, texts ...string) {
 	l.t.Helper()
-	if l.wantStatus(what, got, status, ""); len(said) > 0 {
-		for _, s := range said {
+	if l.wantStatus(what, got, status, ""); len(texts) > 0 {
+		for _, s := range texts {
 			l.wantStatus(what, got, status, s)
 		}
 	}
@@ -260,8 +260,8 @@ func (l *lobby) userOf(name string) string {
 	return ""
 }
 
-// TestClientsThatOpenAddressesAreAskedTo: both eras' own way to have a user sign in.
-func TestClientsThatOpenAddressesAreAskedTo(t *testing.T) {
+// TestClientsThatOpenAddressesAreSentOne: both eras' own way to have a user sign in.
+func TestClientsThatOpenAddressesAreSentOne(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)
 	a := newAuthority(t, stateless)
@@ -319,9 +319,9 @@ func TestUpstreamConnectStartsOnlyFromItsPage(t *testing.T) {
 	}
 	own := jar()
 	page := l.hop(link, own, "Sec-Fetch-Site", "cross-site")
-	kept := maps.Clone(own)
+	retained := maps.Clone(own)
 	l.wants("the page itself", l.submit(page, own, "Sec-Fetch-Site", "same-origin", "Origin", strings.TrimSuffix(l.base, "/v1")), 303)
-	refused("a second time", l.submit(page, kept))
+	refused("a second time", l.submit(page, retained))
 }
 
 // TestSignInsAtServersAreRefused: with links and answers of others, and with authorization

@@ -36,7 +36,7 @@ func TestMCPListsWhatCanBeCalled(t *testing.T) {
 		}
 		for _, speaks := range []string{stateless, sessions} {
 			if !open {
-				if got := r.askMCP("files", "tools/list", "", ""); got.status != 403 {
+				if got := r.callMCP("files", "tools/list", "", ""); got.status != 403 {
 					t.Errorf("seed %d, step %d: listed: %d", seed, step, got.status)
 				}
 				if got := r.callTool("files", "tool0", "x"); got.status != 403 {

@@ -34,8 +34,8 @@ func mcpCells(t *testing.T) (out string) {
 	r.registerMCP("judged", up.URL, "")
 	words := r.admin("POST", "/guardrails", `{"name":"words","checks":[{"id":"default.regexMatch","parameters":{"rule":"hunter2","not":true}}],"actions":{"deny":true},"workspace_id":`+fmt.Sprintf("%q", r.workspace())+`}`)
 	n := 0
-	cell := func(side, era, content, tool, says string) {
-		got, err := r.connectMCP("judged", era, nil).CallTool(context.Background(), &sdk.CallToolParams{Name: tool, Arguments: map[string]any{"text": says}})
+	cell := func(side, era, content, tool, text string) {
+		got, err := r.connectMCP("judged", era, nil).CallTool(context.Background(), &sdk.CallToolParams{Name: tool, Arguments: map[string]any{"text": text}})
 		if err != nil {
 			t.Errorf("%s, %s, %s: %v", content, side, era, err)
 			return

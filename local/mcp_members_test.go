@@ -20,7 +20,7 @@ type bundled struct {
 func (l *lobby) lookAt(slug string, headers ...string) (b bundled) {
 	l.t.Helper()
 	got := l.keyless("POST", "/mcp/"+slug+"/mcp", mcpBody("tools/list", ""), append([]string{"Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list"}, headers...)...)
-	var said struct {
+	var page struct {
 		Result struct {
 			Tools []struct{ Name string }
 			Meta  map[string][]struct {
@@ -29,14 +29,14 @@ func (l *lobby) lookAt(slug string, headers ...string) (b bundled) {
 			} `json:"_meta"`
 		}
 	}
-	if err := json.Unmarshal([]byte(got.body), &said); err != nil || got.status != 200 {
+	if err := json.Unmarshal([]byte(got.body), &page); err != nil || got.status != 200 {
 		l.t.Fatalf("%d %s: %v", got.status, got.body, err)
 	}
 	b.missing = map[string]string{}
-	for _, tool := range said.Result.Tools {
+	for _, tool := range page.Result.Tools {
 		b.tools = append(b.tools, tool.Name)
 	}
-	for _, m := range said.Result.Meta["ai.gateway/missing"] {
+	for _, m := range page.Result.Meta["ai.gateway/missing"] {
 		b.missing[m.Server], b.reasons = m.URL, b.reasons+m.Reason+"\n"
 	}
 	return b

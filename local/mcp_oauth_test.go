@@ -86,8 +86,8 @@ var (
 	refresh = regexp.MustCompile(`http-equiv="refresh" content="0;url=([^"]*)"`)
 )
 
-// ask goes to the page as a browser does, and gives what it shows.
-func (l *lobby) ask(q url.Values, session string) reply {
+// open goes to the page as a browser does, and gives what it shows.
+func (l *lobby) open(q url.Values, session string) reply {
 	l.t.Helper()
 	jar := map[string]string{}
 	first := l.hop(l.base+"/oauth/authorize?"+q.Encode(), jar)
@@ -141,7 +141,7 @@ func (l *lobby) send(path string, form url.Values, headers ...string) reply {
 // code has a person allow a client what it asks for.
 func (l *lobby) code(q url.Values, session string) string {
 	l.t.Helper()
-	page := l.ask(q, session)
+	page := l.open(q, session)
 	l.wantStatus("consent", page, 200, "Allow an application?")
 	back := l.decide(page, session, "allow")
 	to, err := url.Parse(back.header.Get("Location"))
@@ -163,7 +163,7 @@ func renewalOf(client, token string) url.Values {
 	return url.Values{"grant_type": {"refresh_token"}, "client_id": {client}, "refresh_token": {token}}
 }
 
-type given struct {
+type issuedCode struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
 	Type    string `json:"token_type"`
@@ -172,7 +172,7 @@ type given struct {
 }
 
 // tokens exchanges a form for tokens.
-func (l *lobby) tokens(form url.Values) (g given) {
+func (l *lobby) tokens(form url.Values) (g issuedCode) {
 	l.t.Helper()
 	got := l.send("/oauth/token", form)
 	l.wantStatus("tokens", got, 200, `"token_type":"Bearer"`)
@@ -213,9 +213,9 @@ func (l *lobby) lists(address, token string) reply {
 	return l.keyless("POST", strings.TrimPrefix(address, l.base), listTools, "Authorization", "Bearer "+token, "Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list")
 }
 
-// TestClientsSignInAsOAuthSays: from the rejection by way of both descriptions to tokens that
+// TestClientsSignInByOAuth: from the rejection by way of both descriptions to tokens that
 // open one server, are renewed, looked at and revoked.
-func TestClientsSignInAsOAuthSays(t *testing.T) {
+func TestClientsSignInByOAuth(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)
 	refused := l.keyless("POST", "/mcp/tools/mcp", listTools)
@@ -231,12 +231,12 @@ func TestClientsSignInAsOAuthSays(t *testing.T) {
 	}
 
 	client := l.client()
-	page := l.ask(l.request(client), l.session)
+	page := l.open(l.request(client), l.session)
 	l.wantStatus("consent", page, 200, "An &lt;app&gt;")
 	if csp := page.header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") {
 		t.Errorf("policy %s", csp)
 	}
-	l.wantStatus("not signed in", l.ask(l.request(client), ""), 200, "Your e-mail address")
+	l.wantStatus("not signed in", l.open(l.request(client), ""), 200, "Your e-mail address")
 	tokens := l.tokens(exchangeOf(client, l.code(l.request(client), l.session), "resource", l.resource))
 	if tokens.Scope != "mcp" || tokens.Expires != 3600 {
 		t.Errorf("%+v", tokens)
@@ -317,7 +317,7 @@ func TestOAuthRefuses(t *testing.T) {
 		"no such server":       {[]string{"resource", l.base + "/mcp/nothing/mcp"}, 303, "error=access_denied"},
 		"of no such workspace": {[]string{"resource", l.base + "/mcp/nowhere/tools/mcp"}, 303, "error=access_denied"},
 	} {
-		got := l.ask(l.request(client, c.change...), l.session)
+		got := l.open(l.request(client, c.change...), l.session)
 		if got.status != c.status || !strings.Contains(got.body+got.header.Get("Location"), c.want) {
 			t.Errorf("%s: %d %s %s", name, got.status, got.header.Get("Location"), got.body)
 		}
@@ -327,10 +327,10 @@ func TestOAuthRefuses(t *testing.T) {
 	}
 	twice := l.request(client)
 	twice.Add("state", "another")
-	l.wantStatus("twice", l.ask(twice, l.session), 400, "state")
+	l.wantStatus("twice", l.open(twice, l.session), 400, "state")
 
 	// The decision is the person's own, by the gateway's page.
-	page := l.ask(l.request(client), l.session)
+	page := l.open(l.request(client), l.session)
 	l.wantStatus("without its token", l.decide(page, l.session, "allow", "csrf", "x"), 403, "access_denied")
 	l.wantStatus("without a session", l.decide(page, "", "allow"), 401, "")
 	l.wantStatus("changed on the way", l.decide(page, l.session, "allow", "redirect_uri", "https://evil.example.com"), 400, "redirect_uri")
@@ -459,7 +459,7 @@ func TestTokensOpenOneServer(t *testing.T) {
 	user := l.as(l.session, "GET", "/auth/self", "").json(t)["user"].(map[string]any)["id"].(string)
 	l.admin("PUT", "/mcp-servers/"+l.server+"/user-access?workspace_id=default", fmt.Sprintf(`{"user_access":[{"user_id":%q,"enabled":false}]}`, user))
 	l.wantStatus("no access", l.lists(l.resource, tokens.Access), 403, "no access")
-	l.wantStatus("no consent", l.ask(l.request(client), l.session), 303, "")
+	l.wantStatus("no consent", l.open(l.request(client), l.session), 303, "")
 	l.admin("DELETE", "/admin/users/"+user, "")
 	l.wantStatus("gone", l.lists(l.resource, tokens.Access), 401, "")
 	l.wantStatus("gone", l.send("/oauth/token", renewalOf(client, tokens.Refresh)), 400, "invalid_grant")

@@ -46,9 +46,9 @@ func TestMCPServersOfTheOlderTransportAreAnswered(t *testing.T) {
 
 	// Registered as what it is not, it says what it is.
 	r.admin("POST", "/mcp-integrations", fmt.Sprintf(`{"name":"wrong","slug":"wrong","url":%q,"auth_type":"none","transport":"http",`, up.URL)+at)
-	said := r.call("GET", "/mcp-integrations/wrong/metadata?workspace_id="+r.workspace(), "", "X-Gateway-Api-Key", adminKey)
-	if !strings.Contains(said.body, "transport to sse") {
-		t.Errorf("%d %s", said.status, said.body)
+	metadata := r.call("GET", "/mcp-integrations/wrong/metadata?workspace_id="+r.workspace(), "", "X-Gateway-Api-Key", adminKey)
+	if !strings.Contains(metadata.body, "transport to sse") {
+		t.Errorf("%d %s", metadata.status, metadata.body)
 	}
 }
 

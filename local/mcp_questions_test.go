@@ -16,23 +16,23 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// asksForm is the message of the form that the tests' servers send.
-const asksForm = "What is your name?"
+// formMessage is the message of the form that the tests' servers send.
+const formMessage = "What is your name?"
 
 // ownState is the state that the server without sessions gives; no client may see it.
 const ownState = "the server's own state"
 
-// askingServer is a server whose tool "ask" needs a form, a sample and the roots of the
+// elicitingServer is a server whose tool "ask" needs a form, a sample and the roots of the
 // client before it returns them as text. Without sessions it asks by a result of the type
 // input_required, in two rounds; with sessions by requests on the stream of the call.
-func askingServer(t testing.TB, speaks string) (address string, calls *atomic.Int64) {
+func elicitingServer(t testing.TB, speaks string) (address string, calls *atomic.Int64) {
 	t.Helper()
 	calls = new(atomic.Int64)
 	up, s := mcpServer(t, speaks)
 	if speaks == sessions {
 		s.AddTool(&sdk.Tool{Name: "ask", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			calls.Add(1)
-			form, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: asksForm, RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}}})
+			form, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: formMessage, RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}}})
 			if err != nil {
 				return nil, err
 			}
@@ -80,7 +80,7 @@ func askingServer(t testing.TB, speaks string) (address string, calls *atomic.In
 		case strings.HasPrefix(m.Params.Name, "error"):
 			member, value = "error", `{"code":`+strings.TrimPrefix(m.Params.Name, "error")+`,"message":"of the server"}`
 		case m.Params.RequestState == "":
-			value = `{"resultType":"input_required","requestState":"` + ownState + `","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"` + asksForm + `","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}}}`
+			value = `{"resultType":"input_required","requestState":"` + ownState + `","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"` + formMessage + `","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}}}`
 		case m.Params.RequestState == ownState:
 			value = `{"resultType":"input_required","requestState":"` + ownState + in["who"].Action + " " + form.Name + `","inputRequests":{"sum":{"method":"sampling/createMessage","params":{"maxTokens":9,"messages":[{"role":"user","content":{"type":"text","text":"Two plus two?"}}]}},"where":{"method":"roots/list","params":{}}}}`
 		default:
@@ -103,7 +103,7 @@ func askingServer(t testing.TB, speaks string) (address string, calls *atomic.In
 func responders() *sdk.ClientOptions {
 	return &sdk.ClientOptions{
 		ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-			if r.Params.Message != asksForm {
+			if r.Params.Message != formMessage {
 				return nil, fmt.Errorf("asked %q", r.Params.Message)
 			}
 			return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ann"}}, nil
@@ -135,7 +135,7 @@ func TestMCPQuestionsCrossEras(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, server := range []string{stateless, sessions} {
-		address, calls := askingServer(t, server)
+		address, calls := elicitingServer(t, server)
 		slug := "asks-" + server
 		r.registerMCP(slug, address, "")
 		r.bundle("bundle-"+server, fmt.Sprintf(`[{"server":%q}]`, slug), "")
@@ -166,7 +166,7 @@ func TestMCPQuestionsNeedTheirCapability(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, server := range []string{stateless, sessions} {
-		address, _ := askingServer(t, server)
+		address, _ := elicitingServer(t, server)
 		r.registerMCP("asks-"+server, address, "")
 	}
 	for _, c := range []struct{ client, server string }{{stateless, sessions}, {sessions, stateless}, {sessions, sessions}} {
@@ -193,7 +193,7 @@ func TestMCPStatesAreSealed(t *testing.T) {
 	other := r.newKeyOf("mcp.invoke")
 	for _, server := range []string{stateless, sessions} {
 		t.Run(server, func(t *testing.T) {
-			address, _ := askingServer(t, server)
+			address, _ := elicitingServer(t, server)
 			slug := "asks-" + server
 			r.registerMCP(slug, address, "")
 			call := func(key, arguments, more string) reply {
@@ -201,20 +201,20 @@ func TestMCPStatesAreSealed(t *testing.T) {
 				return r.call("POST", "/mcp/"+slug+"/mcp", body, "Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "ask", "X-Gateway-Api-Key", key)
 			}
 			questions := func(got reply) (names []string, state string) {
-				var asked struct {
+				var result struct {
 					Result struct {
 						ResultType    string                     `json:"resultType"`
 						RequestState  string                     `json:"requestState"`
 						InputRequests map[string]json.RawMessage `json:"inputRequests"`
 					}
 				}
-				if json.Unmarshal([]byte(got.body), &asked) != nil || asked.Result.ResultType != "input_required" || asked.Result.RequestState == "" {
+				if json.Unmarshal([]byte(got.body), &result) != nil || result.Result.ResultType != "input_required" || result.Result.RequestState == "" {
 					t.Fatalf("%d %s", got.status, got.body)
 				}
-				for name := range asked.Result.InputRequests {
+				for name := range result.Result.InputRequests {
 					names = append(names, name)
 				}
-				return names, asked.Result.RequestState
+				return names, result.Result.RequestState
 			}
 			first := call(workspaceKey, "{}", "")
 			names, state := questions(first)
@@ -252,7 +252,7 @@ func TestMCPStatesAreSealed(t *testing.T) {
 func TestMCPErrorsAreOfTheClientsEra(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	address, _ := askingServer(t, stateless)
+	address, _ := elicitingServer(t, stateless)
 	r.registerMCP("errs", address, "")
 	s := r.connectMCP("errs", sessions, nil)
 	for code, want := range map[string]string{"-32020": "-32603", "-32021": "-32600", "-32022": "-32603", "-32000": "-32000", "-32602": "-32602"} {

@@ -33,17 +33,17 @@ func TestCredentialsRepeatedByMcpServersReachNobody(t *testing.T) {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
-		said, _ := json.Marshal("bad credential " + req.Header.Get("Authorization"))
-		body := fmt.Sprintf(`"error":{"code":-32000,"message":%s,"data":{"why":%s}}`, said, said)
+		payload, _ := json.Marshal("bad credential " + req.Header.Get("Authorization"))
+		body := fmt.Sprintf(`"error":{"code":-32000,"message":%s,"data":{"why":%s}}`, payload, payload)
 		switch {
 		case m.Method == "initialize":
-			body = fmt.Sprintf(`"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"s","version":"1"},"instructions":%s}`, said)
+			body = fmt.Sprintf(`"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"s","version":"1"},"instructions":%s}`, payload)
 		case m.Method == "tools/list":
-			body = fmt.Sprintf(`"result":{"tools":[{"name":"whoami","description":%s,"inputSchema":{"type":"object","description":%s}},{"name":"fails","inputSchema":{"type":"object"}}]}`, said, said)
+			body = fmt.Sprintf(`"result":{"tools":[{"name":"whoami","description":%s,"inputSchema":{"type":"object","description":%s}},{"name":"fails","inputSchema":{"type":"object"}}]}`, payload, payload)
 		case m.Method == "prompts/list":
 			body = `"result":{"prompts":[]}`
 		case m.Params.Name == "whoami":
-			body = fmt.Sprintf(`"result":{"content":[{"type":"text","text":%s}]}`, said)
+			body = fmt.Sprintf(`"result":{"content":[{"type":"text","text":%s}]}`, payload)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, body)

@@ -21,7 +21,7 @@ func mcpBody(method, params string) string {
 }
 
 // ask sends a request of the protocol without sessions; name is what Mcp-Name repeats.
-func (r *running) askMCP(slug, method, name, params string, headers ...string) reply {
+func (r *running) callMCP(slug, method, name, params string, headers ...string) reply {
 	r.t.Helper()
 	all := []string{"Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method}
 	if name != "" {
@@ -33,7 +33,7 @@ func (r *running) askMCP(slug, method, name, params string, headers ...string) r
 func (r *running) callTool(slug, tool, text string, headers ...string) reply {
 	r.t.Helper()
 	args, _ := json.Marshal(map[string]string{"text": text})
-	return r.askMCP(slug, "tools/call", tool, fmt.Sprintf(`"name":%q,"arguments":%s`, tool, args), headers...)
+	return r.callMCP(slug, "tools/call", tool, fmt.Sprintf(`"name":%q,"arguments":%s`, tool, args), headers...)
 }
 
 func TestMCPCallsAreGoverned(t *testing.T) {
@@ -103,7 +103,7 @@ func TestMCPCallsAreGoverned(t *testing.T) {
 			t.Errorf("call %d: %d %s", i, got.status, got.body)
 		}
 	}
-	if got := r.askMCP("files", "tools/list", "", ""); got.status != 200 {
+	if got := r.callMCP("files", "tools/list", "", ""); got.status != 200 {
 		t.Errorf("a list: %d %s", got.status, got.body)
 	}
 
@@ -193,12 +193,12 @@ func TestMCPCursorsAreTexts(t *testing.T) {
 		up, _ := mcpServer(t, speaks)
 		r.registerMCP(speaks, up.URL, "")
 		for _, cursor := range []string{"7", "{}", "[]", "true"} {
-			got := r.askMCP(speaks, "tools/list", "", `"cursor":`+cursor)
+			got := r.callMCP(speaks, "tools/list", "", `"cursor":`+cursor)
 			if !strings.Contains(got.body, `"code":-32602`) || !strings.Contains(got.body, "cursor") {
 				t.Errorf("%s, %s: %d %s", speaks, cursor, got.status, got.body)
 			}
 		}
-		if got := r.askMCP(speaks, "tools/list", "", ""); got.status != 200 || !strings.Contains(got.body, `"tool0"`) {
+		if got := r.callMCP(speaks, "tools/list", "", ""); got.status != 200 || !strings.Contains(got.body, `"tool0"`) {
 			t.Errorf("%s: %d %s", speaks, got.status, got.body)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLogsTellWhatCallersCameInBy: the scope of a key, those of an access token.
-func TestLogsTellWhatCallersCameInBy(t *testing.T) {
+// TestLogsReportTheCredentialOfCallers: the scope of a key, those of an access token.
+func TestLogsReportTheCredentialOfCallers(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)
 	l.bundle("several", `[{"server":"tools","prefix":"t_"}]`, "")
@@ -53,9 +53,9 @@ func TestLogsTellWhatCallersCameInBy(t *testing.T) {
 	})
 }
 
-// TestRefusedCallsAreTold: who is rejected a server or an agent is told so for the request,
+// TestRejectedCallsAreReported: who is rejected a server or an agent is told so for the request,
 // and the record says what was asked for.
-func TestRefusedCallsAreTold(t *testing.T) {
+func TestRejectedCallsAreReported(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	up, _ := mcpServer(t, stateless)
@@ -64,7 +64,7 @@ func TestRefusedCallsAreTold(t *testing.T) {
 	for _, path := range []string{"/mcp-servers/" + server, "/agent-servers/" + agent} {
 		r.admin("PUT", path+"/user-access?workspace_id="+r.workspace(), fmt.Sprintf(`{"default_user_access":"deny","workspace_id":%q}`, r.workspace()))
 	}
-	tell := func(slug string) reply {
+	notify := func(slug string) reply {
 		return r.call("POST", "/agent/"+slug, anAgentCall, "A2A-Version", "1.0")
 	}
 	for name, c := range map[string]struct {
@@ -74,8 +74,8 @@ func TestRefusedCallsAreTold(t *testing.T) {
 		"no access":           {r.callTool("files", "tool1", "x"), 403},
 		"no server":           {r.callTool("nowhere", "tool1", "x"), 404},
 		"a foreign page":      {r.callTool("files", "tool1", "x", "Origin", "https://elsewhere.example.com"), 403},
-		"no access to agents": {tell("agent"), 403},
-		"no agent":            {tell("nowhere"), 404},
+		"no access to agents": {notify("agent"), 403},
+		"no agent":            {notify("nowhere"), 404},
 	} {
 		if c.got.status != c.status || c.got.json(t)["id"] != "r1" {
 			t.Errorf("%s: %d %s", name, c.got.status, c.got.body)

@@ -82,13 +82,13 @@ func TestMCPSettingsOfSessionsReachStatelessServers(t *testing.T) {
 		t.Error("a level that is none is taken")
 	}
 	// The server is told again until the stream that asks for the resource is open.
-	told := func(uri string) {
+	notify := func(uri string) {
 		t.Helper()
-		tell := time.NewTicker(50 * time.Millisecond)
-		defer tell.Stop()
+		ticker := time.NewTicker(50 * time.Millisecond)
+		defer ticker.Stop()
 		for deadline := time.After(time.Minute); ; {
 			select {
-			case <-tell.C:
+			case <-ticker.C:
 				for _, one := range []string{"file:///a", "file:///b"} {
 					if err := s.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: one}); err != nil {
 						t.Fatal(err)
@@ -106,18 +106,18 @@ func TestMCPSettingsOfSessionsReachStatelessServers(t *testing.T) {
 	if err := client.Subscribe(ctx, &sdk.SubscribeParams{URI: "file:///a"}); err != nil {
 		t.Fatal(err)
 	}
-	told("file:///a")
+	notify("file:///a")
 	if err := client.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: "file:///a"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.Subscribe(ctx, &sdk.SubscribeParams{URI: "file:///b"}); err != nil {
 		t.Fatal(err)
 	}
-	told("file:///b")
+	notify("file:///b")
 	for len(updates) > 0 {
 		<-updates
 	}
-	told("file:///b")
+	notify("file:///b")
 	for len(updates) > 0 {
 		if got := <-updates; got != "file:///b" {
 			t.Errorf("%s is told though it is no longer watched", got)

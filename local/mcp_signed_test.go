@@ -18,24 +18,24 @@ import (
 	"gateway/shared/wire"
 )
 
-// heardTools is an MCP server that tells with which headers its tools were called.
-func heardTools(t *testing.T) (address string, heard chan http.Header) {
+// headerRecordingTools is an MCP server that tells with which headers its tools were called.
+func headerRecordingTools(t *testing.T) (address string, headers chan http.Header) {
 	t.Helper()
 	up, _ := mcpServer(t, stateless)
 	target, err := url.Parse(up.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard = make(chan http.Header, 100)
+	headers = make(chan http.Header, 100)
 	pass := httputil.NewSingleHostReverseProxy(target)
 	seen := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.Header.Get("Mcp-Method") == "tools/call" {
-			heard <- q.Header.Clone()
+			headers <- q.Header.Clone()
 		}
 		pass.ServeHTTP(w, q)
 	}))
 	t.Cleanup(seen.Close)
-	return seen.URL, heard
+	return seen.URL, headers
 }
 
 // signingKeys fetches the key set as a stranger does, from an address.
@@ -63,7 +63,7 @@ func signingKeys(t *testing.T, at string) (set jose.JSONWebKeySet) {
 func TestMCPServersGetSignedTokens(t *testing.T) {
 	t.Parallel()
 	r, p := start(t), newIdentityProvider(t)
-	address, heard := heardTools(t)
+	address, headers := headerRecordingTools(t)
 	validated := `"jwt_validation":{"jwksUri":"` + p.URL + `/keys"},`
 	for slug, conf := range map[string]string{
 		"signed":  validated + `"user_identity_forwarding":{"method":"jwt_header"},"forward_headers":{"mode":"all-except","headers":[]}`,
@@ -84,7 +84,7 @@ func TestMCPServersGetSignedTokens(t *testing.T) {
 		if got.status != 200 || !strings.Contains(got.body, "said x") {
 			t.Fatalf("%s: %d %s", slug, got.status, got.body)
 		}
-		h := <-heard
+		h := <-headers
 		if all := fmt.Sprint(h); strings.Contains(all, "forged") || strings.Contains(all, workspaceKey) {
 			t.Errorf("%s: %v", slug, h)
 		}
@@ -134,7 +134,7 @@ func TestMCPServersGetSignedTokens(t *testing.T) {
 func TestMCPHeadersAreMerged(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	address, heard := heardTools(t)
+	address, headers := headerRecordingTools(t)
 	r.registerMCP("merged", address, `,"configurations":{
 		"forward_headers":{"mode":"allowlist","headers":["X-A","X-B","X-C",{"from":"X-D","to":"X-E"},{"from":"X-F","to":"X-Who"}]},
 		"headers":{"x-b":"static","X-C":"static","X-G":"static"},"passthrough_headers":{"X-c":"passed","X-Who":"passed"},
@@ -143,7 +143,7 @@ func TestMCPHeadersAreMerged(t *testing.T) {
 	if got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	h := <-heard
+	h := <-headers
 	for name, want := range map[string]string{
 		"X-A": "client", "X-B": "static", "X-C": "passed", "X-D": "", "X-E": "client", "X-F": "", "X-G": "static", "X-H": "", "Cookie": "", "X-Gateway-Api-Key": "", "X-Who": `{"workspace_id":"` + r.workspace() + `"}`,
 	} {

@@ -13,9 +13,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestMCPTellsOfChanges: what a server says automatically reaches clients of each era that
+// TestMCPForwardsChangeNotifications: what a server says automatically reaches clients of each era that
 // can be told.
-func TestMCPTellsOfChanges(t *testing.T) {
+func TestMCPForwardsChangeNotifications(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ client, server string }{{stateless, stateless}, {sessions, stateless}, {sessions, sessions}} {
@@ -23,19 +23,19 @@ func TestMCPTellsOfChanges(t *testing.T) {
 			up, s := mcpServer(t, c.server)
 			slug := "of-" + c.client + "-" + c.server
 			r.registerMCP(slug, up.URL, "")
-			heard := make(chan struct{}, 100)
-			client := r.connectMCP(slug, c.client, &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { heard <- struct{}{} }})
-			tell := time.NewTicker(100 * time.Millisecond) // the stream may not stand yet
-			defer tell.Stop()
+			received := make(chan struct{}, 100)
+			client := r.connectMCP(slug, c.client, &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { received <- struct{}{} }})
+			ticker := time.NewTicker(100 * time.Millisecond) // the stream may not stand yet
+			defer ticker.Stop()
 			deadline := time.After(time.Minute)
 			for n := 0; ; n++ {
 				select {
-				case <-tell.C:
+				case <-ticker.C:
 					s.AddTool(&sdk.Tool{Name: fmt.Sprintf("more%d", n), InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 						return &sdk.CallToolResult{}, nil
 					})
 					continue
-				case <-heard:
+				case <-received:
 				case <-deadline:
 					t.Fatal("nothing was heard")
 				}
@@ -114,12 +114,12 @@ func TestMCPStreamsAreGoverned(t *testing.T) {
 		`"notifications":{"toolsListChanged":"yes"}`: "params.notifications", `"notifications":{"resourceSubscriptions":[1]}`: "params.notifications",
 		`"notifications":{"resourceSubscriptions":["a` + strings.Repeat(`","a`, 1000) + `"]}`: "up to 1000",
 	} {
-		got := r.askMCP("files", "subscriptions/listen", "", params)
+		got := r.callMCP("files", "subscriptions/listen", "", params)
 		if got.status != 200 || !strings.Contains(got.body, "-32602") || !strings.Contains(got.body, want) {
 			t.Errorf("%.60s: %d %s", params, got.status, got.body)
 		}
 	}
-	if got := r.askMCP("old", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`); got.status != 404 || !strings.Contains(got.body, "-32601") {
+	if got := r.callMCP("old", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`); got.status != 404 || !strings.Contains(got.body, "-32601") {
 		t.Errorf("a server with sessions: %d %s", got.status, got.body)
 	}
 

@@ -25,7 +25,7 @@ func TestCallsCountAgainstRatesOfTokens(t *testing.T) {
 	if got := r.callTool("files", "tool2", "x"); got.status != 200 {
 		t.Errorf("another tool: %d %s", got.status, got.body)
 	}
-	if got := r.askMCP("files", "tools/list", "", ""); got.status != 200 {
+	if got := r.callMCP("files", "tools/list", "", ""); got.status != 200 {
 		t.Errorf("a list: %d %s", got.status, got.body)
 	}
 	r.admin("DELETE", "/policies/rate-limits/"+policy+"?workspace_id="+r.workspace(), "")
@@ -42,7 +42,7 @@ func TestCallsCountAgainstRatesOfTokens(t *testing.T) {
 	for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
 		key = limited()
 		for i, want := range []int{200, 429} {
-			if got := r.call("POST", "/agent/agent", rpcBody(method, tellAgent(false, long)), "A2A-Version", "1.0", "X-Gateway-Api-Key", key); got.status != want {
+			if got := r.call("POST", "/agent/agent", rpcBody(method, agentMessage(false, long)), "A2A-Version", "1.0", "X-Gateway-Api-Key", key); got.status != want {
 				t.Errorf("%s %d: %d %s", method, i, got.status, got.body)
 			}
 		}

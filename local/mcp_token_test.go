@@ -26,8 +26,8 @@ type identityProvider struct {
 	t   *testing.T
 	key *rsa.PrivateKey
 	*httptest.Server
-	mu    sync.Mutex
-	asked []string // of the service of tokens: the bodies
+	mu            sync.Mutex
+	tokenRequests []string // of the service of tokens: the bodies
 }
 
 func newIdentityProvider(t *testing.T) *identityProvider {
@@ -45,7 +45,7 @@ func newIdentityProvider(t *testing.T) *identityProvider {
 		case "/introspect":
 			raw, _ := io.ReadAll(r.Body)
 			p.mu.Lock()
-			p.asked = append(p.asked, string(raw))
+			p.tokenRequests = append(p.tokenRequests, string(raw))
 			p.mu.Unlock()
 			user, secret, _ := r.BasicAuth()
 			secret, _ = url.QueryUnescape(secret) // RFC 6749, section 2.3.1
@@ -102,15 +102,15 @@ func TestMCPTokensAreChecked(t *testing.T) {
 	if session.status != 200 || id == "" {
 		t.Fatalf("initialize: %d %s", session.status, session.body)
 	}
-	ask := func(what, slug string, status int, say string, headers ...string) {
+	send := func(what, slug string, status int, wantText string, headers ...string) {
 		t.Helper()
 		old := append([]string{"Accept", "application/json, text/event-stream", "Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-11-25"}, headers...)
 		var bodies []string
 		for name, got := range map[string]reply{
-			"list":               r.askMCP(slug, "tools/list", "", "", headers...),
+			"list":               r.callMCP(slug, "tools/list", "", "", headers...),
 			"call":               r.callTool(slug, "tool0", "x", headers...),
-			"discovery":          r.askMCP(slug, "server/discover", "", "", headers...),
-			"unknown method":     r.askMCP(slug, "no/such", "", "", headers...),
+			"discovery":          r.callMCP(slug, "server/discover", "", "", headers...),
+			"unknown method":     r.callMCP(slug, "no/such", "", "", headers...),
 			"initialize":         r.initializeMCP(slug, headers...),
 			"list in a session":  r.call("POST", "/mcp/"+slug+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, old...),
 			"call in a session":  r.call("POST", "/mcp/"+slug+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tool0","arguments":{"text":"x"}}}`, old...),
@@ -123,12 +123,12 @@ func TestMCPTokensAreChecked(t *testing.T) {
 				}
 				continue
 			}
-			var said map[string]string
+			var body map[string]string
 			word := map[int]string{401: "unauthorized", 403: "forbidden"}[status]
-			if json.Unmarshal([]byte(got.body), &said) != nil || got.status != status || said["error"] != word || !strings.Contains(said["error_description"], say) || !strings.HasPrefix(got.header.Get("WWW-Authenticate"), `Bearer error="in`) {
+			if json.Unmarshal([]byte(got.body), &body) != nil || got.status != status || body["error"] != word || !strings.Contains(body["error_description"], wantText) || !strings.HasPrefix(got.header.Get("WWW-Authenticate"), `Bearer error="in`) {
 				t.Errorf("%s: %s: %d %s %v", what, name, got.status, got.body, got.header)
 			}
-			bodies = append(bodies, said["error_description"])
+			bodies = append(bodies, body["error_description"])
 		}
 		for _, other := range bodies {
 			if other != bodies[0] {
@@ -137,12 +137,12 @@ func TestMCPTokensAreChecked(t *testing.T) {
 		}
 	}
 	auth := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
-	ask("good", "files", 200, "", auth(good)...)
-	ask("none", "files", 401, "no token")
+	send("good", "files", 200, "", auth(good)...)
+	send("none", "files", 401, "no token")
 	for what, c := range map[string]struct {
-		token  string
-		status int
-		say    string
+		token   string
+		status  int
+		message string
 	}{
 		"garbage":         {"garbage", 401, "cannot be read"},
 		"a stranger's":    {p.token(stranger, nil), 401, "is not valid"},
@@ -157,10 +157,10 @@ func TestMCPTokensAreChecked(t *testing.T) {
 		"another domain":  {p.token(p.key, map[string]any{"email": "ann@example.com.evil"}), 403, "email"},
 		"our own key":     {workspaceKey, 401, "credential of the gateway"},
 	} {
-		ask(what, "files", c.status, c.say, auth(c.token)...)
+		send(what, "files", c.status, c.message, auth(c.token)...)
 	}
 	// Clocks differ by seconds.
-	ask("just over", "files", 200, "", auth(p.token(p.key, map[string]any{"exp": time.Now().Add(-time.Second).Unix(), "iat": time.Now().Add(time.Second).Unix()}))...)
+	send("just over", "files", 200, "", auth(p.token(p.key, map[string]any{"exp": time.Now().Add(-time.Second).Unix(), "iat": time.Now().Add(time.Second).Unix()}))...)
 
 	// A session is of the person whom the token names, also of one key.
 	other := p.token(p.key, map[string]any{"sub": "bob"})
@@ -172,18 +172,18 @@ func TestMCPTokensAreChecked(t *testing.T) {
 	}
 
 	// A service is asked of tokens, with the gateway's name there, and never of a key.
-	ask("opaque", "opaque", 200, "", "X-User-Token", "opaque-1")
-	ask("not active", "opaque", 401, "not active", "X-User-Token", "other-1")
-	ask("in another header", "opaque", 401, "no token", "Authorization", "Bearer opaque-1")
+	send("opaque", "opaque", 200, "", "X-User-Token", "opaque-1")
+	send("not active", "opaque", 401, "not active", "X-User-Token", "other-1")
+	send("in another header", "opaque", 401, "no token", "Authorization", "Bearer opaque-1")
 	p.mu.Lock()
-	before := len(p.asked)
+	before := len(p.tokenRequests)
 	p.mu.Unlock()
-	ask("a key", "opaque", 401, "credential of the gateway", "X-User-Token", workspaceKey)
-	ask("a token of ours", "opaque", 401, "credential of the gateway", "X-User-Token", "ga-opaque")
+	send("a key", "opaque", 401, "credential of the gateway", "X-User-Token", workspaceKey)
+	send("a token of ours", "opaque", 401, "credential of the gateway", "X-User-Token", "ga-opaque")
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.asked) != before || strings.Contains(strings.Join(p.asked, " "), workspaceKey) {
-		t.Errorf("asked %q", p.asked[before:])
+	if len(p.tokenRequests) != before || strings.Contains(strings.Join(p.tokenRequests, " "), workspaceKey) {
+		t.Errorf("asked %q", p.tokenRequests[before:])
 	}
 }
 
@@ -193,11 +193,11 @@ func TestMCPServersLearnWhoCalls(t *testing.T) {
 	r, p := start(t), newIdentityProvider(t)
 	up, _ := mcpServer(t, stateless)
 	target, _ := url.Parse(up.URL)
-	heard := make(chan http.Header, 100)
+	headers := make(chan http.Header, 100)
 	pass := httputil.NewSingleHostReverseProxy(target)
 	seen := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.Header.Get("Mcp-Method") == "tools/call" {
-			heard <- q.Header.Clone()
+			headers <- q.Header.Clone()
 		}
 		pass.ServeHTTP(w, q)
 	}))
@@ -220,7 +220,7 @@ func TestMCPServersLearnWhoCalls(t *testing.T) {
 		if got.status != 200 || !strings.Contains(got.body, "said x") {
 			t.Fatalf("%s: %d %s", slug, got.status, got.body)
 		}
-		h := <-heard
+		h := <-headers
 		for name, values := range h {
 			if joined := strings.Join(values, " "); strings.Contains(joined, workspaceKey) || strings.Contains(joined, "forged") || strings.Contains(joined, "stolen") {
 				t.Errorf("%s: the server is sent %s: %s", slug, name, joined)
@@ -256,7 +256,7 @@ func TestMCPServersLearnWhoCalls(t *testing.T) {
 		}
 	}
 	select {
-	case h := <-heard:
+	case h := <-headers:
 		t.Errorf("the server was called: %v", h)
 	default:
 	}

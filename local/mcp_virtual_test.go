@@ -44,8 +44,8 @@ func toolsOf(t testing.TB, s *sdk.ClientSession) (names []string) {
 	return names
 }
 
-// says calls a tool; known is false for one that the server does not know.
-func says(t testing.TB, s *sdk.ClientSession, tool string) (text string, known bool) {
+// toolText calls a tool; known is false for one that the server does not know.
+func toolText(t testing.TB, s *sdk.ClientSession, tool string) (text string, known bool) {
 	t.Helper()
 	got, err := s.CallTool(context.Background(), &sdk.CallToolParams{Name: tool, Arguments: map[string]any{"text": "x"}})
 	if err != nil {
@@ -74,13 +74,13 @@ func TestMCPVirtualServersBundleTools(t *testing.T) {
 			t.Errorf("%s: %v", speaks, got)
 		}
 		for _, tool := range want {
-			text, known := says(t, s, tool)
-			if told := map[bool]string{true: "done", false: "said x"}[strings.HasSuffix(tool, "slow")]; !known || text != told {
+			text, known := toolText(t, s, tool)
+			if expected := map[bool]string{true: "done", false: "said x"}[strings.HasSuffix(tool, "slow")]; !known || text != expected {
 				t.Errorf("%s: %s says %q, %t", speaks, tool, text, known)
 			}
 		}
 		for _, tool := range []string{"tool0", "n_tool1", "n_tool2", "f_", "F_tool0", "tool1"} {
-			if text, known := says(t, s, tool); known {
+			if text, known := toolText(t, s, tool); known {
 				t.Errorf("%s: %s says %q", speaks, tool, text)
 			}
 		}
@@ -135,11 +135,11 @@ func TestMCPVirtualServersBundleTools(t *testing.T) {
 		}
 	}
 	for _, params := range []string{`"arguments":{}`, `"name":1`, `"name":""`} {
-		if got := r.askMCP("all", "tools/call", "x", params); got.status != 400 {
+		if got := r.callMCP("all", "tools/call", "x", params); got.status != 400 {
 			t.Errorf("%s: %d %s", params, got.status, got.body)
 		}
 	}
-	if got := r.askMCP("all", "prompts/list", "", ""); got.status != 404 || !strings.Contains(got.body, "-32601") {
+	if got := r.callMCP("all", "prompts/list", "", ""); got.status != 404 || !strings.Contains(got.body, "-32601") {
 		t.Errorf("prompts: %d %s", got.status, got.body)
 	}
 }
@@ -183,7 +183,7 @@ func TestMCPVirtualServersListWhatCanBeCalled(t *testing.T) {
 				for n := range 5 {
 					tool := fmt.Sprintf("tool%d", n)
 					want := !shut[prefix] && !off[servers[prefix]+tool] && !off[above[prefix]+tool] && (taken[prefix] == nil || slices.Contains(taken[prefix], tool))
-					_, called := says(t, s, prefix+tool)
+					_, called := toolText(t, s, prefix+tool)
 					if is := slices.Contains(names, prefix+tool); is != want || called != want {
 						t.Errorf("seed %d, step %d: %s: %s%s is listed %t and called %t, want %t", seed, step, speaks, prefix, tool, is, called, want)
 					}
@@ -192,7 +192,7 @@ func TestMCPVirtualServersListWhatCanBeCalled(t *testing.T) {
 		}
 	}
 	r.admin("PUT", "/mcp-servers/"+id+"/user-access", `{"default_user_access":"deny",`+at+`}`)
-	if got := r.askMCP("all", "tools/list", "", ""); got.status != 403 {
+	if got := r.callMCP("all", "tools/list", "", ""); got.status != 403 {
 		t.Errorf("listed: %d %s", got.status, got.body)
 	}
 	if got := r.callTool("all", "f_tool0", "x"); got.status != 403 {
@@ -200,7 +200,7 @@ func TestMCPVirtualServersListWhatCanBeCalled(t *testing.T) {
 	}
 }
 
-func TestMCPVirtualServersStandWithoutAMember(t *testing.T) {
+func TestMCPVirtualServersWorkWithoutAMember(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.twoServers()
@@ -221,18 +221,18 @@ func TestMCPVirtualServersStandWithoutAMember(t *testing.T) {
 	r.registerMCP("broken", broken.URL, "")
 	r.bundle("all", `[{"server":"hung","prefix":"h_"},{"server":"broken","prefix":"b_"},{"server":"files","prefix":"f_"},{"server":"notes","prefix":"n_"}]`, "")
 	for range 2 { // the second time what hangs is left alone
-		got := r.askMCP("all", "tools/list", "", "")
-		var said struct {
+		got := r.callMCP("all", "tools/list", "", "")
+		var body struct {
 			Result struct {
 				Tools []struct{ Name string }
 				Meta  map[string][]struct{ Server, Reason string } `json:"_meta"`
 			}
 		}
-		if err := json.Unmarshal([]byte(got.body), &said); err != nil || got.status != 200 {
+		if err := json.Unmarshal([]byte(got.body), &body); err != nil || got.status != 200 {
 			t.Fatalf("%d %s: %v", got.status, got.body, err)
 		}
-		missing := said.Result.Meta["ai.gateway/missing"]
-		if len(said.Result.Tools) != 12 || len(missing) != 2 || missing[0].Server != "hung" || missing[1].Server != "broken" || missing[0].Reason == "" || missing[1].Reason == "" {
+		missing := body.Result.Meta["ai.gateway/missing"]
+		if len(body.Result.Tools) != 12 || len(missing) != 2 || missing[0].Server != "hung" || missing[1].Server != "broken" || missing[0].Reason == "" || missing[1].Reason == "" {
 			t.Errorf("%s", got.body)
 		}
 	}
@@ -283,7 +283,7 @@ func TestMCPVirtualServersAreSearched(t *testing.T) {
 			t.Errorf("%s: after the search %v", speaks, got)
 		}
 		for _, tool := range []string{"f_tool3", "n_tool4"} { // found, and not
-			if text, known := says(t, s, tool); !known || text != "said x" {
+			if text, known := toolText(t, s, tool); !known || text != "said x" {
 				t.Errorf("%s: %s says %q, %t", speaks, tool, text, known)
 			}
 		}
@@ -303,7 +303,7 @@ func TestMCPVirtualServersAreSearched(t *testing.T) {
 		if raw, _ := json.Marshal(got); err != nil || strings.Contains(string(raw), "f_tool3") || !strings.Contains(string(raw), "n_tool3") {
 			t.Errorf("%s: %s, %v", speaks, raw, err)
 		}
-		if _, known := says(t, s, "f_tool3"); known {
+		if _, known := toolText(t, s, "f_tool3"); known {
 			t.Errorf("%s: a disabled tool is called", speaks)
 		}
 		r.admin("PUT", "/mcp-servers/"+files+"/capabilities?workspace_id="+r.workspace(), `{"capabilities":[{"name":"tool3","type":"tool","enabled":true}],`+at+`}`)
@@ -319,7 +319,7 @@ func TestMCPRegistryLeadsToServers(t *testing.T) {
 	r.bundle("all", `[{"server":"files","prefix":"f_"},{"server":"notes","prefix":"n_"}]`, "")
 	key := r.newKeyOf("mcp_servers.list")
 	for _, path := range []string{"/v0.1/servers", "/mcp/v0.1/servers"} {
-		var said struct {
+		var body struct {
 			Servers []struct {
 				Server struct {
 					Name    string
@@ -329,11 +329,11 @@ func TestMCPRegistryLeadsToServers(t *testing.T) {
 			}
 		}
 		got := r.call("GET", path+"?limit=2", "", "X-Gateway-Api-Key", key)
-		if err := json.Unmarshal([]byte(got.body), &said); err != nil || got.status != 200 || len(said.Servers) != 2 || !strings.Contains(got.body, `"nextCursor"`) {
+		if err := json.Unmarshal([]byte(got.body), &body); err != nil || got.status != 200 || len(body.Servers) != 2 || !strings.Contains(got.body, `"nextCursor"`) {
 			t.Fatalf("%s: %d %s", path, got.status, got.body)
 		}
 		for i, want := range []string{"all", "notes"} {
-			s := said.Servers[i].Server
+			s := body.Servers[i].Server
 			if s.Name != "ai.gateway.default/"+want || len(s.Remotes) != 1 || s.Remotes[0].Type != "streamable-http" {
 				t.Errorf("%+v", s)
 			}

@@ -68,17 +68,17 @@ func TestLeastBusyAvoidsABusyTarget(t *testing.T) {
 		}
 		return nil
 	})
-	var went []string
+	var targets []string
 	for range 5 {
 		got := r.call("POST", "/chat/completions", chatBody("gpt-4o", "Hello", ""), "X-Gateway-Config", config)
-		went = append(went, got.header.Get("X-Gateway-Last-Used-Option-Index"))
+		targets = append(targets, got.header.Get("X-Gateway-Last-Used-Option-Index"))
 	}
 	if got := <-held; got.status != 200 {
 		t.Fatal(got.status, got.body)
 	}
 	after := r.call("POST", "/chat/completions", chatBody("gpt-4o", "Hello", ""), "X-Gateway-Config", strings.Replace(config, "200ms", "1ms", 1))
 	want := slices.Repeat([]string{"config.targets[1]"}, 5)
-	if !slices.Equal(went, want) || after.header.Get("X-Gateway-Last-Used-Option-Index") != "config.targets[0]" {
-		t.Errorf("%v, after it %s", went, after.header.Get("X-Gateway-Last-Used-Option-Index"))
+	if !slices.Equal(targets, want) || after.header.Get("X-Gateway-Last-Used-Option-Index") != "config.targets[0]" {
+		t.Errorf("%v, after it %s", targets, after.header.Get("X-Gateway-Last-Used-Option-Index"))
 	}
 }

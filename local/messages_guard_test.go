@@ -189,7 +189,7 @@ func TestErrorsOfToolsAreJudgedInToolRuns(t *testing.T) {
 	server := newTalkative(t)
 	r.registerMCP("fails", server.URL+"/error", "")
 	config := `{"provider":"@mock","output_guardrails":[{"default.regexMatch":{"rule":"hunter2","not":true,"scope":"tool_results"},"deny":true}]}`
-	for _, c := range toolAsks {
+	for _, c := range toolRequests {
 		got := r.call("POST", c.path, c.body("gpt-4o-mini", "mock: call=speak {}\nSpeak.", serverTool("fails", ""), ""), "X-Gateway-Beta", toolsHeader, "X-Gateway-Config", config)
 		if got.status != 200 || strings.Contains(got.body, "hunter2") || !strings.Contains(got.body, "withheld") {
 			t.Errorf("%s: %d %s", c.name, got.status, got.body)

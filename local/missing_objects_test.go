@@ -39,10 +39,10 @@ func TestForeignObjectsAreMissingInTheFormOfTheSDK(t *testing.T) {
 		{"cohere", "GET", "/proxy/v1/datasets/z", "", "message", `There is no object with the id "z"`},
 		{"bedrock", "GET", "/proxy/async-invoke/z", "", "message", `There is no object with the id "z"`},
 	} {
-		before := host.asked.Load()
+		before := host.requests.Load()
 		got := r.call(c.method, c.path, c.body, "X-Gateway-Provider", "@of-"+c.provider)
-		if got.status != 404 || host.asked.Load() != before {
-			t.Errorf("%s %s: %d, asked %v: %s", c.method, c.path, got.status, host.asked.Load() != before, got.body)
+		if got.status != 404 || host.requests.Load() != before {
+			t.Errorf("%s %s: %d, asked %v: %s", c.method, c.path, got.status, host.requests.Load() != before, got.body)
 			continue
 		}
 		var body any

@@ -93,7 +93,7 @@ func chatEvents(model, inChoice, usage string) []string {
 
 func claudeEvents(start, end, metrics string) []string {
 	out := []string{message(start)}
-	return append(append(out, said...), `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{`+end+`}}`, `{"type":"message_stop"`+metrics+`}`)
+	return append(append(out, textEvents...), `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{`+end+`}}`, `{"type":"message_stop"`+metrics+`}`)
 }
 
 func claudeAnswer(usage string) string {
@@ -228,11 +228,11 @@ func TestHostsAreBookedAsTheyBill(t *testing.T) {
 	} {
 		r.save(slug, `"ai_provider_id":"`+slug+`","key":"k","configurations":{"custom_host":"`+host.URL+`"`+fields+`}`)
 	}
-	type asked struct {
+	type requestCase struct {
 		name string
 		row  *hostRow
 	}
-	var all []asked
+	var all []requestCase
 	for i := range hostRows {
 		row = &hostRows[i]
 		for _, c := range row.calls() {
@@ -240,7 +240,7 @@ func TestHostsAreBookedAsTheyBill(t *testing.T) {
 			if got := r.call("POST", c.path, c.body, "X-Gateway-Provider", "@"+row.slug); got.status != 200 {
 				t.Errorf("%s: %d %s", name, got.status, got.body)
 			}
-			all = append(all, asked{name, row})
+			all = append(all, requestCase{name, row})
 		}
 	}
 	for i, rec := range r.byTime(len(all)) {

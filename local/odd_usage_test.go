@@ -10,17 +10,17 @@ import (
 
 // Prices in nano-dollars for a unit, from the lists of the providers.
 const (
-	miniIn, miniCached, miniOut                               = 150, 75, 600 // gpt-4o-mini
-	miniFirstIn, miniFirstCached, miniFirstOut                = 250, 125, 1000
-	newIn, newCached, newWritten, newOut                      = 4000, 400, 5000, 20000 // gpt-5.6
-	newFirstIn, newFirstOut, newFlexIn, newFlexOut            = 8000, 40000, 2000, 10000
-	newLongIn, newLongCached, newLongOut                      = 8000, 800, 30000
-	search, fileSearch                                        = 10_000_000, 2_500_000
-	sonnetIn, sonnetRead, sonnet5m, sonnet1h, sonnetOut       = 3000, 300, 3750, 6000, 15000
-	haikuIn, haikuRead, haikuOut                              = 1000, 100, 5000
-	opusIn, opusOut, opusFastIn, opusFastRead, opusFastOut    = 5000, 25000, 30000, 3000, 150000
-	flashIn, flashCached, flashOut, flashSearch               = 300, 30, 2500, 35_000_000
-	proIn, proCached, proOut, proLongIn, proLongOut, proAsked = 2000, 200, 12000, 4000, 18000, 14_000_000
+	miniIn, miniCached, miniOut                                    = 150, 75, 600 // gpt-4o-mini
+	miniFirstIn, miniFirstCached, miniFirstOut                     = 250, 125, 1000
+	newIn, newCached, newWritten, newOut                           = 4000, 400, 5000, 20000 // gpt-5.6
+	newFirstIn, newFirstOut, newFlexIn, newFlexOut                 = 8000, 40000, 2000, 10000
+	newLongIn, newLongCached, newLongOut                           = 8000, 800, 30000
+	search, fileSearch                                             = 10_000_000, 2_500_000
+	sonnetIn, sonnetRead, sonnet5m, sonnet1h, sonnetOut            = 3000, 300, 3750, 6000, 15000
+	haikuIn, haikuRead, haikuOut                                   = 1000, 100, 5000
+	opusIn, opusOut, opusFastIn, opusFastRead, opusFastOut         = 5000, 25000, 30000, 3000, 150000
+	flashIn, flashCached, flashOut, flashSearch                    = 300, 30, 2500, 35_000_000
+	proIn, proCached, proOut, proLongIn, proLongOut, proRequestFee = 2000, 200, 12000, 4000, 18000, 14_000_000
 )
 
 // helloIn is the estimate of the input of the requests that asks makes.
@@ -121,7 +121,7 @@ var plainOdds = []mockprovider.Odd{
 	{Name: "cached within the prompt", Wire: "generate", Model: flash, Usage: `"usageMetadata":{"promptTokenCount":110,"cachedContentTokenCount":100,"candidatesTokenCount":5,"totalTokenCount":115}`, NanoDollars: 10*flashIn + 100*flashCached + 5*flashOut},
 	{Name: "what tools read", Wire: "generate", Model: flash, Usage: `"usageMetadata":{"promptTokenCount":10,"toolUsePromptTokenCount":40,"candidatesTokenCount":5,"totalTokenCount":55}`, NanoDollars: 50*flashIn + 5*flashOut},
 	{Name: "grounded", Wire: "generate", Model: flash, Output: `,"groundingMetadata":{"webSearchQueries":["a","b"],"groundingChunks":[{"web":{"uri":"https://example.com","title":"x"}}]}`, Usage: `"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15}`, NanoDollars: 10*flashIn + 5*flashOut + flashSearch},
-	{Name: "grounded by each query", Wire: "generate", Model: pro, Output: `,"groundingMetadata":{"webSearchQueries":["a","b"],"groundingChunks":[{"web":{"uri":"https://example.com","title":"x"}}]}`, Usage: `"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15}`, NanoDollars: 10*proIn + 5*proOut + 2*proAsked},
+	{Name: "grounded by each query", Wire: "generate", Model: pro, Output: `,"groundingMetadata":{"webSearchQueries":["a","b"],"groundingChunks":[{"web":{"uri":"https://example.com","title":"x"}}]}`, Usage: `"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15}`, NanoDollars: 10*proIn + 5*proOut + 2*proRequestFee},
 	{Name: "a long prompt", Wire: "generate", Model: pro, Usage: `"usageMetadata":{"promptTokenCount":250000,"candidatesTokenCount":5,"totalTokenCount":250005}`, NanoDollars: 250000*proLongIn + 5*proLongOut},
 	{Name: "on demand", Wire: "generate", Model: flash, Usage: `"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15,"trafficType":"ON_DEMAND"}`, NanoDollars: 10*flashIn + 5*flashOut},
 	{Name: "no candidates", Wire: "generate", Model: flash, Usage: `"usageMetadata":{"promptTokenCount":10,"totalTokenCount":15}`, NanoDollars: 10*flashIn + 5*flashOut},
@@ -152,10 +152,10 @@ func message(usage string) string {
 	return `{"type":"message_start","message":{"id":"msg_odd","type":"message","role":"assistant","model":"` + sonnet + `","content":[],"stop_reason":null,"stop_sequence":null,"usage":{` + usage + `}}}`
 }
 
-var said = []string{`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}`, `{"type":"content_block_stop","index":0}`}
+var textEvents = []string{`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}`, `{"type":"content_block_stop","index":0}`}
 
 func messageStream(start, delta string) []string {
-	out := append([]string{message(start)}, said...)
+	out := append([]string{message(start)}, textEvents...)
 	return append(out, `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{`+delta+`}}`, `{"type":"message_stop"}`)
 }
 
@@ -220,9 +220,9 @@ var streamedOdds = []mockprovider.Odd{
 		oddChunk("i", `,"finishReason":"STOP"`) + `,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15}}`}, NanoDollars: 10*flashIn + 5*flashOut},
 }
 
-// asks are the requests that bring an odd answer about: in the shape of its own, in
+// oddRequests are the requests that bring an odd answer about: in the shape of its own, in
 // another that is translated, and passed through.
-func asks(o *mockprovider.Odd) (all []struct{ path, provider, body string }) {
+func oddRequests(o *mockprovider.Odd) (all []struct{ path, provider, body string }) {
 	more := ""
 	if o.Asked != "" {
 		more = "," + o.Asked
@@ -280,24 +280,24 @@ func TestOddUsageIsBookedAsItIsBilled(t *testing.T) {
 	r.save("google", `"ai_provider_id":"google","key":"mock-google","configurations":{"custom_host":"`+host+`"}`)
 	r.wired("cohere", "", "")
 	r.mock.Reset()
-	type asked struct {
+	type requestCase struct {
 		name string
 		odd  *mockprovider.Odd
 	}
-	var calls []asked
+	var calls []requestCase
 	shapes := 0
 	for _, table := range [][]mockprovider.Odd{plainOdds, streamedOdds} {
 		for i := range table {
 			o := &table[i]
 			shapes++
-			for _, a := range asks(o) {
+			for _, a := range oddRequests(o) {
 				name := fmt.Sprintf("%s, %s by %s", o.Wire, o.Name, a.path)
 				r.mock.AnswerOdd(o)
 				got := r.call("POST", a.path, a.body, "X-Gateway-Provider", a.provider)
 				if got.status != 200 {
 					t.Errorf("%s: %d %s", name, got.status, got.body)
 				}
-				calls = append(calls, asked{name, o})
+				calls = append(calls, requestCase{name, o})
 			}
 		}
 	}

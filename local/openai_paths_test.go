@@ -34,10 +34,10 @@ func openAISDKPaths(t *testing.T) (all []openAIPath) {
 }
 
 // everything is a host that answers every path with what one of many shapes has.
-type everything struct{ asked atomic.Int64 }
+type everything struct{ requests atomic.Int64 }
 
 func (e *everything) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	n := e.asked.Add(1)
+	n := e.requests.Add(1)
 	_, _ = io.Copy(io.Discard, req.Body)
 	w.Header().Set("Content-Type", "application/json")
 	if req.Method == http.MethodGet {
@@ -88,9 +88,9 @@ func TestEveryPathOfTheOpenAISDK(t *testing.T) {
 			}
 		}
 		for _, prefix := range []string{"", "/proxy", "/proxy/v1"} {
-			before := host.asked.Load()
+			before := host.requests.Load()
 			got := r.call(method, prefix+strings.ReplaceAll(p.path, "{id}", "thing_of_others"), body, headers...)
-			reached := host.asked.Load() - before
+			reached := host.requests.Load() - before
 			where := fmt.Sprintf("%s %s %s%s: %d %.300s", p.letter, p.method, prefix, p.path, got.status, got.body)
 			switch {
 			case p.letter == "R" && (got.status != 403 || reached != 0 || !strings.Contains(got.body, "not_allowed") || len(got.body) < 80):

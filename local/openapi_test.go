@@ -118,7 +118,7 @@ func TestTheDocumentIsTheRouter(t *testing.T) {
 // its plane: none of them falls through to another route.
 //
 //lane:tables
-func TestEveryDocumentedRouteAsksForAKey(t *testing.T) {
+func TestEveryDocumentedRouteRequiresAKey(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for op, body := range operations(t, r.call("GET", "/openapi.json", "").body) {
@@ -135,7 +135,7 @@ func TestEveryDocumentedRouteAsksForAKey(t *testing.T) {
 	}
 }
 
-func TestAnswersAreAsTheDocumentSays(t *testing.T) {
+func TestResponsesMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	document := r.call("GET", "/openapi.json", "").body

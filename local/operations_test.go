@@ -28,7 +28,7 @@ func (r *running) last() (method, path, body string, header http.Header) {
 }
 
 //lane:standard
-func TestFilesComeBackAsTheyWent(t *testing.T) {
+func TestFilesAreReturnedUnchanged(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	content := make([]byte, 300_000)
@@ -453,7 +453,7 @@ func TestFormsAreRetriedWhenTheyAreHeld(t *testing.T) {
 }
 
 // What a budget cannot price is not started; what costs nothing continues.
-func TestBudgetsAndWhatProvidersKeep(t *testing.T) {
+func TestBudgetsAndStoredObjectsOfProviders(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)

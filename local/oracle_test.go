@@ -25,14 +25,14 @@ func (r *running) oracle() {
 	r.mock.Reset()
 }
 
-// TestOracleCallsToolsAndKeepsToSchemas has a tool called, plain and streamed, gives
+// TestOracleCallsToolsAndFollowsSchemas has a tool called, plain and streamed, gives
 // its result back, and asks for JSON of a schema, in both of the service's formats.
-func TestOracleCallsToolsAndKeepsToSchemas(t *testing.T) {
+func TestOracleCallsToolsAndFollowsSchemas(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.oracle()
 	n := 0
-	ask := func(body string) reply {
+	send := func(body string) reply {
 		t.Helper()
 		n++
 		got := r.call("POST", "/chat/completions", body)
@@ -45,22 +45,22 @@ func TestOracleCallsToolsAndKeepsToSchemas(t *testing.T) {
 		t.Run(model, func(t *testing.T) {
 			const question = `{"role":"user","content":"Weather in Paris?"}`
 			head := fmt.Sprintf(`{"model":"@oracle/%s"%s,"messages":[%s`, model, weatherTool, question)
-			plain := ask(head + `]}`)
+			plain := send(head + `]}`)
 			v := plain.json(t)
 			call := at(v, "choices", 0, "message", "tool_calls", 0)
 			if textAt(call, "function", "name") != "get.weather" || textAt(v, "choices", 0, "finish_reason") != "tool_calls" {
 				t.Fatalf("%s", plain.body)
 			}
-			s, err := mockprovider.ReadOpenAIStream([]byte(ask(head + `],"stream":true}`).body))
+			s, err := mockprovider.ReadOpenAIStream([]byte(send(head + `],"stream":true}`).body))
 			if err != nil || len(s.Calls) != 1 || s.Calls[0].Name != "get.weather" || s.Calls[0].Arguments != textAt(call, "function", "arguments") || s.Finish != "tool_calls" {
 				t.Fatalf("%v %+v, plain %s", err, s, plain.body)
 			}
 			made, _ := json.Marshal(call)
-			second := ask(head + `,{"role":"assistant","content":null,"tool_calls":[` + string(made) + `]},{"role":"tool","tool_call_id":"` + textAt(call, "id") + `","content":"12 degrees"}]}`)
+			second := send(head + `,{"role":"assistant","content":null,"tool_calls":[` + string(made) + `]},{"role":"tool","tool_call_id":"` + textAt(call, "id") + `","content":"12 degrees"}]}`)
 			if !strings.Contains(second.body, "12 degrees") || !strings.Contains(second.body, `"finish_reason":"stop"`) {
 				t.Errorf("%s", second.body)
 			}
-			formed := ask(fmt.Sprintf(`{"model":"@oracle/%s","messages":[{"role":"user","content":"Give n"}],"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":%s}}}`, model, mxSchema)).json(t)
+			formed := send(fmt.Sprintf(`{"model":"@oracle/%s","messages":[{"role":"user","content":"Give n"}],"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":%s}}}`, model, mxSchema)).json(t)
 			var answer struct{ N *int }
 			if err := json.Unmarshal([]byte(textAt(formed, "choices", 0, "message", "content")), &answer); err != nil || answer.N == nil {
 				t.Errorf("%v: %v", err, formed)

@@ -50,10 +50,10 @@ func sseOf(head string, data ...string) string {
 	return b.String()
 }
 
-// TestAnswersThatComeTheOtherWay: hosts answer whole when a stream was asked for, or the
+// TestResponsesInTheOtherForm: hosts answer whole when a stream was asked for, or the
 // other way round, and their headers do not say so. The client gets what it asked for, and
 // the books have what was used.
-func TestAnswersThatComeTheOtherWay(t *testing.T) {
+func TestResponsesInTheOtherForm(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	cut := false
@@ -82,12 +82,12 @@ func TestAnswersThatComeTheOtherWay(t *testing.T) {
 	for name := range wholeAnswers {
 		for _, client := range clients {
 			for _, stream := range []bool{false, true} {
-				ask := func() reply {
+				send := func() reply {
 					calls++
 					return r.call("POST", client.path, fmt.Sprintf(`{"model":"@odd-%s/m","stream":%t,%s%s`, name, stream, client.tools, message))
 				}
 				where := fmt.Sprintf("%s to %s, stream %t", client.path, name, stream)
-				got := ask()
+				got := send()
 				text := strings.ReplaceAll(got.body, `\u00fc`, "ü")
 				text = strings.ReplaceAll(text, `\u00df`, "ß")
 				if got.status != 200 || !strings.Contains(text, client.text+"Grüße") || !strings.Contains(strings.ReplaceAll(text, " ", ""), client.call) {
@@ -100,7 +100,7 @@ func TestAnswersThatComeTheOtherWay(t *testing.T) {
 					t.Errorf("%s: it says it is %s", where, kind)
 				}
 				cut = true
-				if got := ask(); got.status != 502 {
+				if got := send(); got.status != 502 {
 					t.Errorf("%s: a part of an answer is %d %s", where, got.status, got.body)
 				}
 				cut = false

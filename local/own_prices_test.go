@@ -50,7 +50,7 @@ func TestAnOrganisationsOwnPrices(t *testing.T) {
 		if int64(rec.Cost) != want || !rec.Priced || rec.Tariff != c.line {
 			t.Errorf("%s with %s: %d by %q, want %d by %q", c.model, c.pricing, rec.Cost, rec.Tariff, want, c.line)
 		}
-		r.tells(c.model, made["key"].(string), c.in, c.out, c.line)
+		r.hasPrice(c.model, made["key"].(string), c.in, c.out, c.line)
 		limits := r.admin("GET", "/api-keys/"+made["id"].(string), "")["usage_limits"].(map[string]any)
 		if fmt.Sprint(limits["current_usage"]) != fmt.Sprint(float64(want)/1e9) {
 			t.Errorf("%s: the budget says %v, the record %d", c.model, limits["current_usage"], want)
@@ -58,24 +58,24 @@ func TestAnOrganisationsOwnPrices(t *testing.T) {
 	}
 }
 
-// tells checks what the gateway says a model costs for the holder of a key: nano-dollars
+// hasPrice checks what the gateway says a model costs for the holder of a key: nano-dollars
 // for each token in and out, with the same line of prices that records name.
-func (r *running) tells(model, key string, in, out int64, line string) {
+func (r *running) hasPrice(model, key string, in, out int64, line string) {
 	r.t.Helper()
 	provider, name, _ := strings.Cut(model, "/")
 	got := r.call("GET", "/model-configs/pricing/"+provider+"/"+name, "", "X-Gateway-Api-Key", key)
-	var told struct {
+	var prices struct {
 		PayAsYouGo struct {
 			In  struct{ Price float64 } `json:"request_token"`
 			Out struct{ Price float64 } `json:"response_token"`
 		} `json:"pay_as_you_go"`
 		Tariff, Book string
 	}
-	if err := json.Unmarshal([]byte(got.body), &told); err != nil || got.status != 200 {
+	if err := json.Unmarshal([]byte(got.body), &prices); err != nil || got.status != 200 {
 		r.t.Fatalf("%s: %d %s", model, got.status, got.body)
 	}
 	near := func(cents float64, nanos int64) bool { return math.Abs(cents*1e7-float64(nanos)) < 1e-3 }
-	if !near(told.PayAsYouGo.In.Price, in) || !near(told.PayAsYouGo.Out.Price, out) || told.Tariff != line || told.Book != pricing.Default().Version() {
+	if !near(prices.PayAsYouGo.In.Price, in) || !near(prices.PayAsYouGo.Out.Price, out) || prices.Tariff != line || prices.Book != pricing.Default().Version() {
 		r.t.Errorf("%s costs %d and %d by %q and is told as %s", model, in, out, line, got.body)
 	}
 }

@@ -67,7 +67,7 @@ func TestAnotherWorkspacesThingsAreMissing(t *testing.T) {
 func othersAreMissing(t *testing.T, n neighbours) {
 	theirs, mine := n.own(n.theirs), n.own(n.mine)
 	calls := 0
-	ask := func(method, path, body, id, missing string) {
+	send := func(method, path, body, id, missing string) {
 		t.Helper()
 		calls++
 		before := n.mock.Bill().Total.Requests
@@ -89,14 +89,14 @@ func othersAreMissing(t *testing.T, n neighbours) {
 				{"GET", "", ""}, {"DELETE", "", ""}, {"POST", "", `{"metadata":{}}`}, {"GET", "/content", ""}, {"POST", "/cancel", ""}, {"GET", "/output", ""},
 				{"GET", "/events", ""}, {"GET", "/messages", ""}, {"POST", "/runs", `{"assistant_id":"` + mine["/assistants"] + `"}`}, {"GET", "/files", ""}, {"PUT", "/x", "{}"},
 			} {
-				ask(c.method, prefix+collection+"/{id}"+c.below, c.body, id, missing)
+				send(c.method, prefix+collection+"/{id}"+c.below, c.body, id, missing)
 			}
 		}
 		for _, path := range []string{collection + "//{id}", strings.ToUpper(collection) + "/{id}", "//" + collection + "/{id}/"} {
-			ask("GET", "/proxy"+path, "", id, missing)
+			send("GET", "/proxy"+path, "", id, missing)
 		}
 		if collection != "/responses" { // which nobody lists: GET is for WebSockets
-			ask("GET", collection+"?after={id}", "", id, missing)
+			send("GET", collection+"?after={id}", "", id, missing)
 		}
 	}
 	for _, c := range []struct{ path, body, of string }{
@@ -116,7 +116,7 @@ func othersAreMissing(t *testing.T, n neighbours) {
 		{"/chat/completions", `{"model":"gpt-4o-mini","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"{id}"}}]}]}`, "/files"},
 		{"/proxy/chat/completions", `{"model":"gpt-4o-mini","messages":[{"role":"user","content":[{"type":"file","file":{"file\u005fid":"{id}"}}]}]}`, "/files"},
 	} {
-		ask("POST", c.path, c.body, theirs[c.of], theirs[c.of][:6]+"zzz")
+		send("POST", c.path, c.body, theirs[c.of], theirs[c.of][:6]+"zzz")
 	}
 	if calls < 100 {
 		t.Errorf("%d calls", calls)
@@ -298,9 +298,9 @@ func TestWhatBodiesNameUnderASharedCredential(t *testing.T) {
 		{"google", "/chat/completions", `{"model":"gemini-2.5-flash","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"files/z"}}]}]}`, false},
 		{"anthropic", "/chat/completions", `{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"file_z"}}]}]}`, false},
 	} {
-		before := host.asked.Load()
+		before := host.requests.Load()
 		got := r.call("POST", c.path, c.body, "X-Gateway-Provider", "@shared-"+c.provider)
-		if asked := host.asked.Load() != before; asked != c.passes || !c.passes && got.status != 404 {
+		if sent := host.requests.Load() != before; sent != c.passes || !c.passes && got.status != 404 {
 			t.Errorf("%s %s: %d %s", c.path, c.body, got.status, got.body)
 		}
 	}
@@ -325,15 +325,15 @@ func TestContainersOfMessagesAreTheWorkspacesOwn(t *testing.T) {
 	t.Cleanup(host.Close)
 	n.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Claude","slug":"claude","ai_provider_id":"anthropic","key":"mock-claude","configurations":{"custom_host":%q}}`, host.URL+"/v1"))
 	n.admin("PUT", "/integrations/claude/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
-	say := func(key, more string) int {
+	send := func(key, more string) int {
 		return n.call("POST", "/messages", `{"model":"claude","max_tokens":5,"messages":[{"role":"user","content":"Hello"}]`+more+`}`, "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@claude").status
 	}
 	for _, key := range []string{n.theirs, n.mine} { // both use the credential
-		if status := say(key, ""); status != 200 {
+		if status := send(key, ""); status != 200 {
 			t.Fatalf("status %d", status)
 		}
 	}
-	if status := say(n.theirs, `,"stream":true`); status != 200 {
+	if status := send(n.theirs, `,"stream":true`); status != 200 {
 		t.Fatalf("status %d", status)
 	}
 	for _, c := range []struct {
@@ -343,7 +343,7 @@ func TestContainersOfMessagesAreTheWorkspacesOwn(t *testing.T) {
 		{n.theirs, `"container_streamed"`, 200}, {n.theirs, `{"id":"container_streamed"}`, 200}, {n.theirs, `{"id":"container_plain"}`, 200},
 		{n.mine, `"container_streamed"`, 404}, {n.mine, `{"id":"container_streamed"}`, 404}, {n.mine, `{"id":"container_unknown"}`, 404}, {n.mine, `{"skills":[]}`, 200},
 	} {
-		if status := say(c.key, `,"container":`+c.container); status != c.want {
+		if status := send(c.key, `,"container":`+c.container); status != c.want {
 			t.Errorf("%s: %d, want %d", c.container, status, c.want)
 		}
 	}
@@ -356,16 +356,16 @@ func TestSoundsOfChatsAreTheWorkspacesOwn(t *testing.T) {
 	t.Parallel()
 	n := share(t)
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var asked struct {
+		var body struct {
 			Stream   bool   `json:"stream"`
 			User     string `json:"user"`
 			Messages []any  `json:"messages"`
 		}
-		if json.NewDecoder(r.Body).Decode(&asked) != nil {
+		if json.NewDecoder(r.Body).Decode(&body) != nil {
 			t.Error("a body that is not JSON")
 		}
-		audio := fmt.Sprintf(`"audio":{"id":"sound-%s","data":"AAAA","transcript":"Hi","expires_at":1}`, asked.User)
-		if !asked.Stream {
+		audio := fmt.Sprintf(`"audio":{"id":"sound-%s","data":"AAAA","transcript":"Hi","expires_at":1}`, body.User)
+		if !body.Stream {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprintf(w, `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"gpt-audio","choices":[{"index":0,"message":{"role":"assistant","content":null,%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`, audio)
 			return
@@ -377,33 +377,33 @@ func TestSoundsOfChatsAreTheWorkspacesOwn(t *testing.T) {
 	t.Cleanup(host.Close)
 	n.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Voices","slug":"voices","ai_provider_id":"openai","key":"mock-voices","configurations":{"custom_host":%q}}`, host.URL+"/v1"))
 	n.admin("PUT", "/integrations/voices/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
-	say := func(path, key, user, more, before string) reply {
+	send := func(path, key, user, more, before string) reply {
 		body := fmt.Sprintf(`{"model":"gpt-audio","user":%q,"modalities":["text","audio"],"audio":{"voice":"alloy","format":"wav"},"messages":[{"role":"user","content":"Hello"}%s,{"role":"user","content":"And now?"}]%s}`, user, before, more)
 		return n.call("POST", path, body, "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@voices")
 	}
 	const own, raw = "/chat/completions", "/proxy/chat/completions"
 	for _, key := range []string{n.theirs, n.mine} { // both use the credential
-		if got := say(own, key, "other", "", ""); got.status != 200 {
+		if got := send(own, key, "other", "", ""); got.status != 200 {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 	}
 	for user, c := range map[string]struct{ path, more string }{
 		"plain": {own, ""}, "streamed": {own, `,"stream":true`}, "passed": {raw, ""}, "passed-streamed": {raw, `,"stream":true`},
 	} {
-		if got := say(c.path, n.theirs, user, c.more, ""); got.status != 200 || !strings.Contains(got.body, "sound-"+user) {
+		if got := send(c.path, n.theirs, user, c.more, ""); got.status != 200 || !strings.Contains(got.body, "sound-"+user) {
 			t.Fatalf("%s: %d %s", user, got.status, got.body)
 		}
 		for _, path := range []string{own, raw} {
 			earlier := `,{"role":"assistant","audio":{"id":"sound-` + user + `"}}`
-			if got := say(path, n.theirs, "x", "", earlier); got.status != 200 {
+			if got := send(path, n.theirs, "x", "", earlier); got.status != 200 {
 				t.Errorf("%s at %s, its own: %d %s", user, path, got.status, got.body)
 			}
-			if got := say(path, n.mine, "x", "", earlier); got.status != 404 || strings.Contains(got.body, "AAAA") {
+			if got := send(path, n.mine, "x", "", earlier); got.status != 404 || strings.Contains(got.body, "AAAA") {
 				t.Errorf("%s at %s, another's: %d %s", user, path, got.status, got.body)
 			}
 		}
 	}
-	if got := say(own, n.mine, "x", "", `,{"role":"assistant","audio":{"id":"sound-of-nobody"}}`); got.status != 404 {
+	if got := send(own, n.mine, "x", "", `,{"role":"assistant","audio":{"id":"sound-of-nobody"}}`); got.status != 404 {
 		t.Errorf("nobody's: %d %s", got.status, got.body)
 	}
 }
@@ -422,8 +422,8 @@ func TestUsageOutlivesAFailureToNoteTheOwner(t *testing.T) {
 	if _, err := db.Exec(`CREATE TRIGGER no_owners BEFORE INSERT ON usage WHEN instr(CAST(NEW.pk AS TEXT), 'OWNED') > 0 BEGIN SELECT RAISE(ABORT, 'no'); END`); err != nil {
 		t.Fatal(err)
 	}
-	asked := map[string]string{"/responses": `,"stream":true`, "/proxy/responses": ``}
-	for path, more := range asked {
+	bodies := map[string]string{"/responses": `,"stream":true`, "/proxy/responses": ``}
+	for path, more := range bodies {
 		if got := n.call("POST", path, `{"model":"gpt-4o-mini","input":"Hello"`+more+`}`, as(n.theirs)...); got.status != 503 {
 			t.Fatalf("%s: %d %s", path, got.status, got.body)
 		}
@@ -431,7 +431,7 @@ func TestUsageOutlivesAFailureToNoteTheOwner(t *testing.T) {
 	var failed []usage.Record
 	eventually(t, func() error {
 		failed = slices.DeleteFunc(archived(t, n.g), func(rec usage.Record) bool { return rec.ClientStatus != 503 })
-		if len(failed) != len(asked) {
+		if len(failed) != len(bodies) {
 			return fmt.Errorf("%d records of failures", len(failed))
 		}
 		return nil
@@ -499,9 +499,9 @@ func TestFormsNameOwnedObjects(t *testing.T) {
 		{"/proxy/files", form("file", "a:"+long, "purpose", "vision"), 200},
 		{"/proxy/videos/edits", "no form", 400},
 	} {
-		before := host.asked.Load()
+		before := host.requests.Load()
 		got := r.call("POST", c.path, c.body, append([]string{"X-Gateway-Provider", "@forms"}, formType...)...)
-		if asked := host.asked.Load() != before; got.status != c.want || asked != (c.want == 200) {
+		if sent := host.requests.Load() != before; got.status != c.want || sent != (c.want == 200) {
 			t.Errorf("%s %.200q: %d %s", c.path, c.body, got.status, got.body)
 		}
 	}

@@ -26,14 +26,14 @@ func TestAStoppedUserHasLetNobodyIn(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)
 	client := l.client()
-	given := l.tokens(exchangeOf(client, l.code(l.request(client), l.session)))
-	l.wantStatus("a grant", l.lists(l.resource, given.Access), 200, "")
+	tokens := l.tokens(exchangeOf(client, l.code(l.request(client), l.session)))
+	l.wantStatus("a grant", l.lists(l.resource, tokens.Access), 200, "")
 	l.admin("PUT", "/admin/organisation/settings", `{"user_api_key_settings":{"default_workspace_user_api_key_auto_create":true}}`)
 	s := l.device("scope", "api_key")
-	l.wantStatus("a device", l.say(l.visit(s.complete, l.session), l.session, "allow", "workspace", "default"), 200, "It is in")
+	l.wantStatus("a device", l.sendForm(l.visit(s.complete, l.session), l.session, "allow", "workspace", "default"), 200, "It is in")
 	key := l.poll(s).json(t)["access_token"].(string)
 	waiting := l.device()
-	l.wantStatus("another device", l.say(l.visit(waiting.complete, l.session), l.session, "allow"), 200, "It is in")
+	l.wantStatus("another device", l.sendForm(l.visit(waiting.complete, l.session), l.session, "allow"), 200, "It is in")
 
 	user := l.as(l.session, "GET", "/auth/self", "").json(t)["user"].(map[string]any)["id"].(string)
 	scim := l.admin("POST", "/scim/tokens", `{"name":"idp"}`)["token"].(string)
@@ -43,20 +43,20 @@ func TestAStoppedUserHasLetNobodyIn(t *testing.T) {
 		l.wantStatus("scim", l.without("PATCH", "/scim/Users/"+user, body, "Authorization", "Bearer "+scim, "Content-Type", "application/scim+json"), 200, fmt.Sprintf(`"active":%v`, is))
 	}
 	models := func() reply { return l.without("GET", "/models", "", "Authorization", "Bearer "+key) }
-	lists := func() reply { return l.lists(l.resource, given.Access) }
+	lists := func() reply { return l.lists(l.resource, tokens.Access) }
 	self := func() reply { return l.as(l.session, "GET", "/auth/self", "") }
 	active(false)
 	l.until("the session", 401, self)
 	l.until("the key", 401, models)
 	l.until("the grant", 401, lists)
-	l.wantStatus("its refresh token", l.send("/oauth/token", renewalOf(client, given.Refresh)), 400, "invalid_grant")
+	l.wantStatus("its refresh token", l.send("/oauth/token", renewalOf(client, tokens.Refresh)), 400, "invalid_grant")
 	l.wantStatus("what a device was allowed", l.poll(waiting), 400, "access_denied")
 
 	active(true)
 	l.until("the key is back", 200, models)
 	l.wantStatus("the session is not", self(), 401, "ended")
 	l.wantStatus("the grant is not", lists(), 401, "")
-	l.wantStatus("its refresh token is not", l.send("/oauth/token", renewalOf(client, given.Refresh)), 400, "invalid_grant")
+	l.wantStatus("its refresh token is not", l.send("/oauth/token", renewalOf(client, tokens.Refresh)), 400, "invalid_grant")
 	l.wantStatus("what a device was allowed is not", l.poll(waiting), 400, "access_denied")
 	session := l.signIn(user, 0)
 	again := l.tokens(exchangeOf(client, l.code(l.request(client), session)))
@@ -64,7 +64,7 @@ func TestAStoppedUserHasLetNobodyIn(t *testing.T) {
 }
 
 // Settings of who may sign in are changed by people who have signed in just now.
-func TestSettingsOfSignInAskForARecentOne(t *testing.T) {
+func TestSignInSettingsRequireARecentSignIn(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	ann := r.person("ann@example.com", "admin")

@@ -72,12 +72,12 @@ func TestAUsagePolicyOfModels(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	id := r.policy("usage-limits", `"conditions":[{"key":"model","value":"@mock/*","excludes":"@mock/gpt-4o"}],"group_by":[{"key":"model"}],"type":"requests","credit_limit":2`)
-	ask := func(model string) reply { return r.call("POST", "/chat/completions", chatBody(model, "Hello", "")) }
+	send := func(model string) reply { return r.call("POST", "/chat/completions", chatBody(model, "Hello", "")) }
 	for _, c := range []struct {
 		model string
 		want  int
 	}{{"@mock/gpt-4o-mini", 200}, {"@mock/gpt-4o-mini", 200}, {"@mock/gpt-4o-mini", 412}, {"@mock/gpt-4o", 200}, {"@mock/gpt-4o", 200}, {"@mock/gpt-4o", 200}, {"@mock/gpt-4.1-mini", 200}, {"@mock-anthropic/claude-haiku-4-5", 200}} {
-		if got := ask(c.model); got.status != c.want {
+		if got := send(c.model); got.status != c.want {
 			t.Errorf("%s: %d %s", c.model, got.status, got.body)
 		}
 	}
@@ -87,7 +87,7 @@ func TestAUsagePolicyOfModels(t *testing.T) {
 	// Raising the limit lets the counter continue at once.
 	in := "?workspace_id=" + r.workspace()
 	r.admin("PUT", "/policies/usage-limits/"+id+in, `{"credit_limit":3}`)
-	if a, b := ask("@mock/gpt-4o-mini").status, ask("@mock/gpt-4o-mini").status; a != 200 || b != 412 {
+	if a, b := send("@mock/gpt-4o-mini").status, send("@mock/gpt-4o-mini").status; a != 200 || b != 412 {
 		t.Errorf("after raising: %d %d", a, b)
 	}
 	// A fallback continues to a target that the policy does not count.
@@ -96,7 +96,7 @@ func TestAUsagePolicyOfModels(t *testing.T) {
 		t.Errorf("a fallback: %d %s", got.status, got.body)
 	}
 	r.admin("DELETE", "/policies/usage-limits/"+id+in, "")
-	if got := ask("@mock/gpt-4o-mini"); got.status != 200 {
+	if got := send("@mock/gpt-4o-mini"); got.status != 200 {
 		t.Errorf("under an archived policy: %d %s", got.status, got.body)
 	}
 }
@@ -140,17 +140,17 @@ func TestAnAnswerOfTheCacheCountsByRequests(t *testing.T) {
 	r := start(t)
 	id := r.policy("usage-limits", `"conditions":[{"key":"workspace_id","value":"*"}],"group_by":[{"key":"workspace_id"}],"type":"requests","credit_limit":2`)
 	config := `{"cache":{"mode":"simple"},"targets":[{"provider":"@mock"}]}`
-	ask := func() reply {
+	send := func() reply {
 		return r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), "X-Gateway-Config", config)
 	}
-	if first := ask(); first.status != 200 {
+	if first := send(); first.status != 200 {
 		t.Fatalf("%d %s", first.status, first.body)
 	}
 	r.records(1)
-	if hit := ask(); hit.status != 200 || hit.header.Get("X-Gateway-Cache-Status") != "HIT" {
+	if hit := send(); hit.status != 200 || hit.header.Get("X-Gateway-Cache-Status") != "HIT" {
 		t.Errorf("%d %v", hit.status, hit.header)
 	}
-	if got := ask(); got.status != 412 {
+	if got := send(); got.status != 412 {
 		t.Errorf("the third: %d %s", got.status, got.body)
 	}
 	for key, n := range r.counters("usage-limits", id) {

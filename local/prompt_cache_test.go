@@ -40,9 +40,9 @@ func TestPrefixesStayAsTheyAre(t *testing.T) {
 		}
 		tail := `],"model":"` + named + `"}`
 		sent := func(body string) string {
-			host.says(0, "")
+			host.respond(0, "")
 			if shape == "gpt" {
-				host.says(200, `{"id":"c","object":"chat.completion","created":1,"model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1,"total_tokens":6}}`)
+				host.respond(200, `{"id":"c","object":"chat.completion","created":1,"model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1,"total_tokens":6}}`)
 			}
 			got, err := r.try("POST", path, body)
 			if err != nil || got.status != 200 {
@@ -120,11 +120,11 @@ func TestPromptsThatAreWrittenAndNeverRead(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)
 	other := r.newKey("")
-	ask := func(key, session, usage string, stream bool) string {
+	send := func(key, session, usage string, stream bool) string {
 		t.Helper()
-		host.says(200, `{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":10,`+usage+`,"output_tokens":2}}`)
+		host.respond(200, `{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":10,`+usage+`,"output_tokens":2}}`)
 		if stream {
-			host.says(200, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"claude-sonnet-4-5\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":10,"+usage+",\"output_tokens\":1}}}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":2}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", "Content-Type", "text/event-stream")
+			host.respond(200, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"claude-sonnet-4-5\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":10,"+usage+",\"output_tokens\":1}}}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":2}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", "Content-Type", "text/event-stream")
 		}
 		got := r.call("POST", "/messages", fmt.Sprintf(`{"model":"claude-sonnet-4-5","max_tokens":9,"stream":%t,"messages":[{"role":"user","content":"x"}]}`, stream),
 			"X-Gateway-Provider", "@claude", "X-Gateway-Api-Key", key, "X-Claude-Code-Session-Id", session)
@@ -135,17 +135,17 @@ func TestPromptsThatAreWrittenAndNeverRead(t *testing.T) {
 	}
 	const written, read, neither = `"cache_creation_input_tokens":2000,"cache_read_input_tokens":0`, `"cache_creation_input_tokens":20,"cache_read_input_tokens":2000`, `"cache_creation_input_tokens":0,"cache_read_input_tokens":0`
 	for i, want := range []string{"", "", "", "unread", "unread"} {
-		if got := ask(workspaceKey, "s", written, i%2 == 1); got != want {
+		if got := send(workspaceKey, "s", written, i%2 == 1); got != want {
 			t.Errorf("request %d: %q", i, got)
 		}
 	}
-	for what, got := range map[string]string{"another key": ask(other, "s", written, false), "another session": ask(workspaceKey, "t", written, false)} {
+	for what, got := range map[string]string{"another key": send(other, "s", written, false), "another session": send(workspaceKey, "t", written, false)} {
 		if got != "" {
 			t.Errorf("%s is told %q", what, got)
 		}
 	}
-	ask(workspaceKey, "s", read, true)
-	if got := ask(workspaceKey, "s", neither, false); got != "" {
+	send(workspaceKey, "s", read, true)
+	if got := send(workspaceKey, "s", neither, false); got != "" {
 		t.Errorf("once it was read: %q", got)
 	}
 }

@@ -183,9 +183,9 @@ func TestBadRequestsOfPromptsAreRefused(t *testing.T) {
 func TestTargetsWithPromptsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	say := func(word string) string { return `[{"role":"user","content":"mock: echo\n` + word + ` {{x}}"}]` }
-	first, second := r.prompt(say("first"), ""), r.prompt(say("second"), `"model":"gpt-4o"`)
-	claude := r.prompt(say("third"), `"virtual_key":"mock-anthropic","model":"claude-sonnet-4-5"`)
+	messages := func(word string) string { return `[{"role":"user","content":"mock: echo\n` + word + ` {{x}}"}]` }
+	first, second := r.prompt(messages("first"), ""), r.prompt(messages("second"), `"model":"gpt-4o"`)
+	claude := r.prompt(messages("third"), `"virtual_key":"mock-anthropic","model":"claude-sonnet-4-5"`)
 	text := r.prompt("mock: echo\ntext", `"model":"gpt-3.5-turbo-instruct"`)
 	for _, c := range []struct {
 		path, config, body string
@@ -226,18 +226,18 @@ func TestSharedPromptsRunWithTheirOwnersPartials(t *testing.T) {
 	slug := r.prompt(`[{"role":"user","content":"mock: say={{>`+part+`}}"}]`, "")
 	other := r.admin("POST", "/workspaces", `{"name":"Guests"}`)["id"].(string)
 	key := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write","prompts.render"]}`, other))["key"].(string)
-	ask := func(what string) reply {
+	send := func(what string) reply {
 		return r.call("POST", "/prompts/"+slug+"/"+what, `{"variables":{"x":"words"}}`, "X-Gateway-Api-Key", key)
 	}
-	if got := ask("render"); got.status != 404 {
+	if got := send("render"); got.status != 404 {
 		t.Errorf("before it is shared: %d %s", got.status, got.body)
 	}
 	r.admin("POST", "/prompts/"+slug+"/share", fmt.Sprintf(`{"workspace_id":%q,"workspaces":[%q]}`, r.workspace(), other))
-	if got := ask("render"); got.status != 200 || member(got.json(t), "data/messages/0/content") != "mock: say=owner's words" {
+	if got := send("render"); got.status != 200 || member(got.json(t), "data/messages/0/content") != "mock: say=owner's words" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	r.admin("DELETE", "/prompts/"+slug+"/share?workspace_id="+r.workspace(), "")
-	if got := ask("render"); got.status != 404 {
+	if got := send("render"); got.status != 404 {
 		t.Errorf("after the share was taken back: %d %s", got.status, got.body)
 	}
 }

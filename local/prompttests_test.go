@@ -11,8 +11,8 @@ import (
 func TestVersionsAreTestedBeforeTheyArePublished(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	const say = `[{"role":"user","content":"mock: say=Hello {{name}}"}]`
-	slug := r.prompt(say, `"require_tests":true,"tests":[
+	const messages = `[{"role":"user","content":"mock: say=Hello {{name}}"}]`
+	slug := r.prompt(messages, `"require_tests":true,"tests":[
 		{"name":"greets","variables":{"name":"Ada"},"assertions":[{"type":"contains","value":"Ada"},{"type":"not_contains","value":"Bob"},{"type":"equals","value":"Hello Ada"},{"type":"regex","value":"^Hello \\w+$"},{"type":"max_latency_ms","value":600000},{"type":"contains","value":"mock:","on":"rendered"}]},
 		{"name":"renders","render_only":true,"variables":{"name":"Bob"},"assertions":[{"type":"contains","value":"Bob"}]}]`)
 	scope := fmt.Sprintf(`"workspace_id":%q`, r.workspace())
@@ -51,17 +51,17 @@ func TestVersionsAreTestedBeforeTheyArePublished(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	// Each run has a record of its own, and one for each case that asks the model.
-	asked, runs := 0, 0
+	requests, runs := 0, 0
 	for _, rec := range r.records(5) {
 		switch {
 		case rec.Endpoint == "promptTest" && rec.Cost == 0:
 			runs++
 		case rec.Endpoint == "chatComplete" && rec.Cost > 0 && rec.PromptSlug == slug && rec.ClientStatus == 200:
-			asked++
+			requests++
 		}
 	}
-	if runs != 2 || asked != 2 {
-		t.Errorf("%d runs and %d requests are booked", runs, asked)
+	if runs != 2 || requests != 2 {
+		t.Errorf("%d runs and %d requests are booked", runs, requests)
 	}
 	// A table of the body is tried, and publishes nothing.
 	if tried := run("@3", `{"tests":[{"name":"a","render_only":true,"assertions":[{"type":"contains","value":"Hello"}]}]}`); tried["counts"] != false {

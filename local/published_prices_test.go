@@ -57,9 +57,9 @@ func TestAPublishedSheetPricesRequests(t *testing.T) {
 	}
 }
 
-// TestAnAddressOfPricesThatCannotBeIsSaidAtTheStart: before anything is served.
+// TestInvalidPriceAddressIsReportedAtTheStart: before anything is served.
 // In a row: it sets the environment.
-func TestAnAddressOfPricesThatCannotBeIsSaidAtTheStart(t *testing.T) {
+func TestInvalidPriceAddressIsReportedAtTheStart(t *testing.T) {
 	for _, address := range []string{"prices.txt", "http://prices.example.com/x", "https://169.254.169.254/x", "ftp://prices.example.com/x"} {
 		t.Setenv("GATEWAY_PRICES_URL", address)
 		g, err := open(t.Context(), options{data: t.TempDir(), addr: "127.0.0.1:0"})

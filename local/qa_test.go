@@ -190,7 +190,7 @@ func TestHeadersOfClientsOfOneProvider(t *testing.T) {
 }
 
 // Which of two targets is meant must not depend on who reads the headers.
-func TestHeadersThatChooseTheTargetComeOnce(t *testing.T) {
+func TestTargetHeadersAreSentOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for name, values := range map[string][]string{

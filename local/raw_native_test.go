@@ -171,14 +171,14 @@ func TestOlderNativeShapesThatPassThroughAreBooked(t *testing.T) {
 		}
 	}
 	for _, rec := range r.records(len(answers)) {
-		var told []string
+		var reported []string
 		for class := range pricing.NumClasses {
 			if n, ok := rec.Usage.Get(class); ok && class != pricing.Requests {
-				told = append(told, fmt.Sprintf("%s=%d", class, n))
+				reported = append(reported, fmt.Sprintf("%s=%d", class, n))
 			}
 		}
-		slices.Sort(told)
-		if got := strings.Join(told, " "); got != answers[strings.TrimPrefix(rec.Path, "/v1/proxy")].want {
+		slices.Sort(reported)
+		if got := strings.Join(reported, " "); got != answers[strings.TrimPrefix(rec.Path, "/v1/proxy")].want {
 			t.Errorf("%s: %q", rec.Path, got)
 		}
 	}

@@ -9,13 +9,13 @@ import (
 )
 
 // guardedBy opens a session whose config has guardrails.
-func (r *running) guardedBy(guardrails string, headers ...string) *spoken {
+func (r *running) guardedBy(guardrails string, headers ...string) *realtimeClient {
 	r.t.Helper()
 	return r.speak("model=gpt-realtime", append([]string{"x-gateway-config", `{"provider":"@mock",` + guardrails + `}`}, headers...)...)
 }
 
 // until reads up to an event of a type; the result is all that came, also errors.
-func (s *spoken) until(kind string) (all string, last map[string]any) {
+func (s *realtimeClient) until(kind string) (all string, last map[string]any) {
 	s.t.Helper()
 	for {
 		_ = s.ws.SetReadDeadline(time.Now().Add(time.Minute))
@@ -46,9 +46,9 @@ func (r *running) atProvider() (out string) {
 
 const noHunter = `{"regexMatch":{"rule":"hunter2","not":true},"deny":true`
 
-// TestWhatClientsSayIsJudged: items, instructions of sessions and of responses, and what
+// TestClientEventsAreJudged: items, instructions of sessions and of responses, and what
 // was heard.
-func TestWhatClientsSayIsJudged(t *testing.T) {
+func TestClientEventsAreJudged(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	s := r.guardedBy(`"input_guardrails":[` + noHunter + `}]`)
@@ -69,7 +69,7 @@ func TestWhatClientsSayIsJudged(t *testing.T) {
 	if _, e := s.until("error"); !strings.Contains(fmt.Sprint(e), "audio within an item") {
 		t.Error(e)
 	}
-	s.says("all is well")
+	s.addText("all is well")
 	s.send(`{"type":"response.create"}`)
 	s.until("response.done")
 	s.leave()
@@ -96,8 +96,8 @@ func TestWhatClientsSayIsJudged(t *testing.T) {
 	}
 }
 
-// TestWhatClientsSayIsChanged: what guardrails took out of it is what is sent.
-func TestWhatClientsSayIsChanged(t *testing.T) {
+// TestClientEventsAreChanged: what guardrails took out of it is what is sent.
+func TestClientEventsAreChanged(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	s := r.guardedBy(`"input_guardrails":[{"regexReplace":{"rule":"/hunter2/g","redactText":"***"}},{"regexReplace":{"rule":"/hunter2/g","redactText":"***","scope":"system"}}]`)
@@ -123,8 +123,8 @@ func TestWhatClientsSayIsChanged(t *testing.T) {
 	}
 }
 
-// TestWhatWasHeardIsJudged: by its transcript. The response to what is denied is ended.
-func TestWhatWasHeardIsJudged(t *testing.T) {
+// TestInputAudioIsJudged: by its transcript. The response to what is denied is ended.
+func TestInputAudioIsJudged(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ hook, has, hasNot, upstream string }{
@@ -167,8 +167,8 @@ func TestWhatWasHeardIsJudged(t *testing.T) {
 	}
 }
 
-// TestWhatResponsesSayIsJudged: in texts and in transcripts, of both spellings.
-func TestWhatResponsesSayIsJudged(t *testing.T) {
+// TestResponseEventsAreJudged: in texts and in transcripts, of both spellings.
+func TestResponseEventsAreJudged(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	n := 0
@@ -193,7 +193,7 @@ func TestWhatResponsesSayIsJudged(t *testing.T) {
 					s.send(`{"type":"session.update","session":{"type":"realtime","output_modalities":["audio"]}}`)
 					s.until("session.updated")
 				}
-				s.says("say=my_word_is_hunter2_and_more chunks=7")
+				s.addText("say=my_word_is_hunter2_and_more chunks=7")
 				s.until(map[bool]string{false: "conversation.item.added", true: "conversation.item.created"}[beta != ""]) // with what the client said
 				s.send(`{"type":"response.create"}`)
 				all, done := s.until("response.done")
@@ -227,9 +227,9 @@ func TestWhatResponsesSayIsJudged(t *testing.T) {
 	}
 }
 
-// TestGuardrailsOfASessionAreReadAnew: when a guardrail is added, changed or removed while
+// TestGuardrailsOfASessionAreReloaded: when a guardrail is added, changed or removed while
 // the session runs, this holds for everything that is said from then on.
-func TestGuardrailsOfASessionAreReadAnew(t *testing.T) {
+func TestGuardrailsOfASessionAreReloaded(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	s := r.speak("model=@mock/gpt-realtime")
@@ -324,13 +324,13 @@ func realtimeCells(r *running) (out string) {
 		cell(c.content, "before", "event", all)
 		s.leave()
 	}
-	heard := r.guardedBy(`"input_guardrails":[{"regexMatch":{"rule":"heard","not":true},"deny":true}]`)
-	heard.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)
-	heard.send(`{"type":"input_audio_buffer.append","audio":"AAAA"}`)
-	heard.send(`{"type":"input_audio_buffer.commit"}`)
-	all, _ := heard.until("error")
+	transcript := r.guardedBy(`"input_guardrails":[{"regexMatch":{"rule":"heard","not":true},"deny":true}]`)
+	transcript.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)
+	transcript.send(`{"type":"input_audio_buffer.append","audio":"AAAA"}`)
+	transcript.send(`{"type":"input_audio_buffer.commit"}`)
+	all, _ := transcript.until("error")
 	cell("transcript", "before", "event", all)
-	heard.leave()
+	transcript.leave()
 	for _, content := range []string{"text", "transcript", "empty"} {
 		for _, how := range []string{"after", "hold", "window"} {
 			s := r.guardedBy(`"output_guardrails":[`+noHunter+`,"stream":"`+how+`"}]`, "x-gateway-strict-open-ai-compliance", "false")
@@ -338,9 +338,9 @@ func realtimeCells(r *running) (out string) {
 				s.send(`{"type":"session.update","session":{"type":"realtime","output_modalities":["audio"]}}`)
 			}
 			if content == "empty" {
-				s.says("say=nothing")
+				s.addText("say=nothing")
 			} else {
-				s.says("say=my_hunter2")
+				s.addText("say=my_hunter2")
 			}
 			s.send(`{"type":"response.create"}`)
 			all, _ := s.until("response.done")

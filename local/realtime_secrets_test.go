@@ -38,7 +38,7 @@ func TestClientSecretsOpenSessions(t *testing.T) {
 		if err != nil || ws.Subprotocol() != "realtime" {
 			t.Fatal(err)
 		}
-		s := &spoken{t, ws}
+		s := &realtimeClient{t, ws}
 		s.next("session.created")
 		if is := s.next("session.updated")["session"].(map[string]any); is["instructions"] != "three more words" {
 			t.Errorf("%v", is)
@@ -67,7 +67,7 @@ func TestClientSecretsOpenSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &spoken{t, ws}
+	s := &realtimeClient{t, ws}
 	s.next("session.updated")
 	r.deleteKey("a key of the tests")
 	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation || !strings.Contains(closed.Text, "API key") {
@@ -101,7 +101,7 @@ func TestClientSecretsOpenNothingElse(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	secret := r.secretOf(`{"session":{"model":"@mock/gpt-realtime"}}`)
-	hears := r.secretOf(`{"session":{"type":"transcription","audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`, onMock...)
+	transcriber := r.secretOf(`{"session":{"type":"transcription","audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`, onMock...)
 	for _, c := range []struct {
 		query, secret string
 		headers       []string
@@ -110,7 +110,7 @@ func TestClientSecretsOpenNothingElse(t *testing.T) {
 		{"model=gpt-realtime-mini", secret, nil, 403},
 		{"model=@mock-anthropic/gpt-realtime", secret, nil, 403},
 		{"intent=transcription", secret, nil, 400},
-		{"model=gpt-realtime", hears, nil, 400},
+		{"model=gpt-realtime", transcriber, nil, 400},
 		{"", secret + "x", nil, 401},
 		{"", "ek_", nil, 401},
 		{"", secret, []string{"X-Gateway-Provider", "@mock-anthropic"}, 403},
@@ -131,11 +131,11 @@ func TestClientSecretsOpenNothingElse(t *testing.T) {
 	if got := r.call("GET", "/configs", "", "X-Gateway-Api-Key", secret); got.status != 401 {
 		t.Errorf("the administration: %d %s", got.status, got.body)
 	}
-	ws, _, err := r.inBrowser("intent=transcription", hears)
+	ws, _, err := r.inBrowser("intent=transcription", transcriber)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &spoken{t, ws}
+	s := &realtimeClient{t, ws}
 	s.next("session.updated")
 	s.send(`{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("AAAA", 12000) + `"}`)
 	s.send(`{"type":"input_audio_buffer.commit"}`)
@@ -175,7 +175,7 @@ func TestBadClientSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		s := &spoken{t, ws}
+		s := &realtimeClient{t, ws}
 		s.next("session.created")
 		s.leave()
 	}

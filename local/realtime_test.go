@@ -19,8 +19,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// spoken is a client's side of a realtime session.
-type spoken struct {
+// realtimeClient is a client's side of a realtime session.
+type realtimeClient struct {
 	t  *testing.T
 	ws *websocket.Conn
 }
@@ -65,25 +65,25 @@ func (r *running) tryRealtime(body string, headers ...string) (reply, error) {
 		return reply{resp.StatusCode, resp.Header, string(raw)}, err
 	}
 	defer ws.Close()
-	s := &spoken{r.t, ws}
-	s.says("Hello")
+	s := &realtimeClient{r.t, ws}
+	s.addText("Hello")
 	s.send(`{"type":"response.create"}`)
 	for {
 		e, err := s.read()
 		if err != nil {
 			return reply{}, err
 		}
-		switch told := fmt.Sprint(e); e["type"] {
+		switch text := fmt.Sprint(e); e["type"] {
 		case "error":
-			return reply{http.StatusInternalServerError, resp.Header, told}, nil
+			return reply{http.StatusInternalServerError, resp.Header, text}, nil
 		case "response.done":
 			s.leave()
-			return reply{http.StatusOK, resp.Header, told}, nil
+			return reply{http.StatusOK, resp.Header, text}, nil
 		}
 	}
 }
 
-func (r *running) speak(query string, headers ...string) *spoken {
+func (r *running) speak(query string, headers ...string) *realtimeClient {
 	r.t.Helper()
 	ws, resp, err := r.dialRealtime(query, headers...)
 	if err != nil {
@@ -94,13 +94,13 @@ func (r *running) speak(query string, headers ...string) *spoken {
 		}
 		r.t.Fatal(err)
 	}
-	s := &spoken{r.t, ws}
+	s := &realtimeClient{r.t, ws}
 	r.t.Cleanup(func() { _ = ws.Close() })
 	s.next("session.created")
 	return s
 }
 
-func (s *spoken) send(event string) {
+func (s *realtimeClient) send(event string) {
 	s.t.Helper()
 	if err := s.ws.WriteMessage(websocket.TextMessage, []byte(event)); err != nil {
 		s.t.Fatal(err)
@@ -108,7 +108,7 @@ func (s *spoken) send(event string) {
 }
 
 // read gives the next event, or why there is none.
-func (s *spoken) read() (map[string]any, error) {
+func (s *realtimeClient) read() (map[string]any, error) {
 	_ = s.ws.SetReadDeadline(time.Now().Add(time.Minute))
 	_, body, err := s.ws.ReadMessage()
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *spoken) read() (map[string]any, error) {
 }
 
 // next reads up to an event of a type.
-func (s *spoken) next(kind string) map[string]any {
+func (s *realtimeClient) next(kind string) map[string]any {
 	s.t.Helper()
 	for {
 		e, err := s.read()
@@ -136,7 +136,7 @@ func (s *spoken) next(kind string) map[string]any {
 }
 
 // ended reads to the end of the session.
-func (s *spoken) ended() *websocket.CloseError {
+func (s *realtimeClient) ended() *websocket.CloseError {
 	s.t.Helper()
 	for {
 		_, err := s.read()
@@ -149,22 +149,22 @@ func (s *spoken) ended() *websocket.CloseError {
 	}
 }
 
-// says adds a text to the conversation.
-func (s *spoken) says(text string) {
+// addText adds a text to the conversation.
+func (s *realtimeClient) addText(text string) {
 	s.t.Helper()
 	s.send(fmt.Sprintf(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, text))
 }
 
 // turn has a response made.
-func (s *spoken) turn(text string) map[string]any {
+func (s *realtimeClient) turn(text string) map[string]any {
 	s.t.Helper()
-	s.says(text)
+	s.addText(text)
 	s.send(`{"type":"response.create"}`)
 	return s.next("response.done")
 }
 
 // leave closes the session as clients do.
-func (s *spoken) leave() {
+func (s *realtimeClient) leave() {
 	_ = s.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, "done"), time.Now().Add(time.Minute))
 	s.ended()
 }
@@ -251,16 +251,16 @@ func TestABudgetEndsASession(t *testing.T) {
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
 	s := r.speak("model=@mock/gpt-realtime", "X-Gateway-Api-Key", key)
-	s.says("words")
+	s.addText("words")
 	for range 2 {
 		s.send(`{"type":"response.create","event_id":"mine","response":{"max_output_tokens":100}}`)
 		s.next("response.done")
 	}
 	before := billed(r).nanoDollars
 	s.send(`{"type":"response.create","event_id":"mine","response":{"max_output_tokens":200000}}`)
-	told, err := s.read()
-	if err != nil || told["type"] != "error" || told["error"].(map[string]any)["code"] != "budget_exhausted" || told["error"].(map[string]any)["event_id"] != "mine" {
-		t.Errorf("%v %v", told, err)
+	event, err := s.read()
+	if err != nil || event["type"] != "error" || event["error"].(map[string]any)["code"] != "budget_exhausted" || event["error"].(map[string]any)["event_id"] != "mine" {
+		t.Errorf("%v %v", event, err)
 	}
 	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation || !strings.Contains(closed.Text, "budget") {
 		t.Errorf("%v", closed)
@@ -325,7 +325,7 @@ func TestAClientLeavesInTheMiddle(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	s := r.speak("model=@mock/gpt-realtime")
-	s.says("pause chunks=7")
+	s.addText("pause chunks=7")
 	s.send(`{"type":"response.create"}`)
 	for range 7 {
 		s.next("response.output_text.delta")
@@ -385,7 +385,7 @@ func TestCloseCodesGoBothWays(t *testing.T) {
 	r := start(t)
 	for text, want := range map[string]int{"close=4001": 4001, "close=1000": 1000, "drop": 1011} {
 		s := r.speak("model=@mock/gpt-realtime")
-		s.says(text)
+		s.addText(text)
 		s.send(`{"type":"response.create"}`)
 		closed := s.ended()
 		if closed.Code != want || want == 4001 && closed.Text != "as it was asked" {
@@ -412,7 +412,7 @@ func TestKeysInSubprotocols(t *testing.T) {
 	if got := s.ws.Subprotocol(); got != "realtime" {
 		t.Errorf("protocol %q", got)
 	}
-	s.says("words")
+	s.addText("words")
 	s.send(`{"type":"response.create"}`)
 	s.next("response.text.delta") // of the beta
 	s.next("response.done")
@@ -436,11 +436,11 @@ func TestRatesRefuseResponses(t *testing.T) {
 	s.turn("words")
 	s.turn("words")
 	s.send(`{"type":"response.create","event_id":"third"}`)
-	told, err := s.read()
-	if err != nil || told["type"] != "error" || told["error"].(map[string]any)["code"] != "rate_limit_exceeded" {
-		t.Fatalf("%v %v", told, err)
+	event, err := s.read()
+	if err != nil || event["type"] != "error" || event["error"].(map[string]any)["code"] != "rate_limit_exceeded" {
+		t.Fatalf("%v %v", event, err)
 	}
-	s.says("more")
+	s.addText("more")
 	s.next("conversation.item.added")
 	if _, resp, err := r.dialRealtime("model=@mock/gpt-realtime", "X-Gateway-Api-Key", key); err == nil || resp.StatusCode != 429 {
 		t.Errorf("%v %v", resp, err)
@@ -454,7 +454,7 @@ func TestHandshakesAreRefused(t *testing.T) {
 		query   string
 		headers []string
 		status  int
-		says    string
+		message string
 	}{
 		{"model=@mock/gpt-realtime", []string{"X-Gateway-Api-Key", "wrong"}, 401, "API key"},
 		{"model=@mock/gpt-realtime", []string{"X-Gateway-Api-Key", adminKey}, 403, "organization key"},
@@ -478,7 +478,7 @@ func TestHandshakesAreRefused(t *testing.T) {
 		}
 		b := make([]byte, 1000)
 		n, _ := resp.Body.Read(b)
-		if resp.StatusCode != c.status || !strings.Contains(string(b[:n]), c.says) {
+		if resp.StatusCode != c.status || !strings.Contains(string(b[:n]), c.message) {
 			t.Errorf("%s: %d %s", c.query, resp.StatusCode, b[:n])
 		}
 	}
@@ -493,7 +493,7 @@ func TestSessionsDrain(t *testing.T) {
 	r := start(t)
 	idle := r.speak("model=@mock/gpt-realtime")
 	busy := r.speak("model=@mock/gpt-realtime")
-	busy.says("pause")
+	busy.addText("pause")
 	busy.send(`{"type":"response.create"}`)
 	busy.next("response.output_text.delta")
 	stopped := make(chan struct{})
@@ -517,7 +517,7 @@ func TestSessionsThatEndAreNoErrors(t *testing.T) {
 	for _, text := range []string{"close=4001", "close=1001", "close=1008"} {
 		s := r.speak("model=@mock/gpt-realtime")
 		s.turn("words")
-		s.says(text)
+		s.addText(text)
 		s.send(`{"type":"response.create"}`)
 		s.ended()
 	}

@@ -11,9 +11,9 @@ import (
 // TestARecordingByItsAddress: in place of a file only where a host may take it.
 func TestARecordingByItsAddress(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int64
+	var requests atomic.Int64
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		if err := req.ParseMultipartForm(1 << 20); err != nil || req.FormValue("url") != "https://example.com/a.mp3" {
 			t.Errorf("%v %v", err, req.Form)
 		}
@@ -34,7 +34,7 @@ func TestARecordingByItsAddress(t *testing.T) {
 			{"groq", true, "", 400}, {"openai", true, "", 400}, {"groq", false, "", 400}, {"openai", false, "", 400},
 			{"openai", false, address, 400}, {"azure-openai", false, address, 400},
 		} {
-			before := asked.Load()
+			before := requests.Load()
 			h := append([]string{"X-Gateway-Provider", c.provider, "Authorization", "Bearer k", "X-Gateway-Azure-Resource-Name", "mine", "X-Gateway-Azure-Deployment-Id", "d", "X-Gateway-Azure-Api-Version", "v1"}, formType...)
 			if c.own {
 				h = append(h, "X-Gateway-Custom-Host", host.URL+"/v1")
@@ -44,7 +44,7 @@ func TestARecordingByItsAddress(t *testing.T) {
 				fields = append(fields, "url", c.url)
 			}
 			got := r.call("POST", path, form(fields...), h...)
-			if got.status != c.status || c.status == 400 && !strings.Contains(got.body, "file is required") || asked.Load()-before != int64(map[int]int{200: 1}[c.status]) {
+			if got.status != c.status || c.status == 400 && !strings.Contains(got.body, "file is required") || requests.Load()-before != int64(map[int]int{200: 1}[c.status]) {
 				t.Errorf("%s at %s, own %t, url %q: %d %s", path, c.provider, c.own, c.url, got.status, got.body)
 			}
 		}

@@ -39,12 +39,12 @@ func TestReferenceListsEverySetting(t *testing.T) {
 	}
 	_, configuration, _ := strings.Cut(string(raw), "\n## Flags\n")
 	configuration, _, _ = strings.Cut(configuration, "\n## Headers\n")
-	told := map[string]bool{}
+	documented := map[string]bool{}
 	for line := range strings.Lines(configuration) {
 		first, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), " | ")
 		for _, m := range ticked.FindAllStringSubmatch(line, -1) {
 			if environment.MatchString(m[1]) || strings.HasPrefix(m[1], "-") && strings.Contains(first, m[0]) {
-				told[m[1]] = true
+				documented[m[1]] = true
 			}
 		}
 	}
@@ -58,11 +58,11 @@ func TestReferenceListsEverySetting(t *testing.T) {
 		t.Fatalf("only %d variables were found", len(read))
 	}
 	for name, file := range read {
-		if !told[name] && !slices.Contains(theirs, name) {
+		if !documented[name] && !slices.Contains(theirs, name) {
 			t.Errorf("%s, read in %s, is not in the reference", name, file)
 		}
 	}
-	for name := range told {
+	for name := range documented {
 		if environment.MatchString(name) && read[name] == "" {
 			t.Errorf("the reference names %s, which nothing reads", name)
 		}
@@ -76,7 +76,7 @@ func TestReferenceListsEverySetting(t *testing.T) {
 		t.Fatal("no flags were found")
 	}
 	for _, m := range flags {
-		if !told["-"+m[1]] {
+		if !documented["-"+m[1]] {
 			t.Errorf("the flag -%s is not in the reference", m[1])
 		}
 	}

@@ -27,7 +27,7 @@ func (l *late) RoundTrip(req *http.Request) (*http.Response, error) {
 	return l.canned.RoundTrip(req)
 }
 
-func TestBodyThatIsStillSentIsNotOverwrittenByTheNextRequest(t *testing.T) {
+func TestBodyInTransitIsNotOverwrittenByTheNextRequest(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	g := r.g

@@ -11,8 +11,8 @@ import (
 )
 
 // responseBody is a body of /responses with one text of the user.
-func responseBody(model, said, more string) string {
-	s, _ := json.Marshal(said)
+func responseBody(model, text, more string) string {
+	s, _ := json.Marshal(text)
 	return fmt.Sprintf(`{"model":%q,"input":%s%s}`, model, s, more)
 }
 
@@ -77,7 +77,7 @@ func TestResponsesOfEveryKindOfProvider(t *testing.T) {
 	tools := `,"tools":[{"type":"function","name":"look_up","parameters":{"type":"object","properties":{"q":{"type":"string"}},"required":["q"],"additionalProperties":false}},{"type":"function","name":"other","parameters":{"type":"object","properties":{}}}]`
 	for _, h := range hosts {
 		t.Run(h.name, func(t *testing.T) {
-			for _, c := range []struct{ name, said, more, want string }{
+			for _, c := range []struct{ name, text, more, want string }{
 				{"words", "Hello", `,"instructions":"Be brief.","max_output_tokens":400`, "completed"},
 				{"words outside ASCII", "Hello\nmock: split-utf8", ``, "completed"},
 				{"a tool", "look_up something", tools, "completed"},
@@ -86,11 +86,11 @@ func TestResponsesOfEveryKindOfProvider(t *testing.T) {
 				{"cut short", "Hello\nmock: chunks=40", `,"max_output_tokens":16`, "max_output_tokens"},
 				{"cached", "Hello\nmock: cached=3", ``, "completed"},
 			} {
-				if h.name == "native" && strings.Contains(c.said, "empty-args") {
+				if h.name == "native" && strings.Contains(c.text, "empty-args") {
 					continue // what the provider says is passed on
 				}
-				plain := readResponse(t, r.call("POST", "/responses", responseBody(h.model, c.said, c.more)))
-				stream := r.call("POST", "/responses", responseBody(h.model, c.said, c.more+`,"stream":true`))
+				plain := readResponse(t, r.call("POST", "/responses", responseBody(h.model, c.text, c.more)))
+				stream := r.call("POST", "/responses", responseBody(h.model, c.text, c.more+`,"stream":true`))
 				sent += 2
 				if stream.status != 200 || !strings.HasPrefix(stream.header.Get("Content-Type"), "text/event-stream") {
 					t.Fatalf("%s: %d %s", c.name, stream.status, stream.body)
@@ -187,9 +187,9 @@ func sameShape(s string) string {
 	return s
 }
 
-// TestReasoningComesBackOnTheNextTurn plays a tool loop with a client that gives
+// TestReasoningIsReturnedOnTheNextTurn plays a tool loop with a client that gives
 // the items of each answer back as they were.
-func TestReasoningComesBackOnTheNextTurn(t *testing.T) {
+func TestReasoningIsReturnedOnTheNextTurn(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ name, model, more string }{
@@ -198,11 +198,11 @@ func TestReasoningComesBackOnTheNextTurn(t *testing.T) {
 		{"native", "@mock/gpt-5-mini", `,"reasoning":{"effort":"low","summary":"auto"},"include":["reasoning.encrypted_content"],"store":false`},
 	} {
 		for _, strict := range []string{"true", "false"} {
-			said := `{"role":"user","content":"look_up something"}`
+			messages := `{"role":"user","content":"look_up something"}`
 			if strings.Contains(c.name, "hidden") {
-				said = `{"role":"user","content":"look_up something\nmock: redacted"}`
+				messages = `{"role":"user","content":"look_up something\nmock: redacted"}`
 			}
-			items := []string{said}
+			items := []string{messages}
 			tools := c.more + `,"tools":[{"type":"function","name":"look_up","parameters":{"type":"object"}}]`
 			for turn := range 3 {
 				body := fmt.Sprintf(`{"model":%q,"input":[%s]%s}`, c.model, strings.Join(items, ","), tools)

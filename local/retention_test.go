@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// TestLogsOlderThanAWorkspaceKeepsAreGoneAtOnce: when the time is set, older logs disappear
+// TestLogsBeyondTheRetentionDisappearImmediately: when the time is set, older logs disappear
 // at once from lists, graphs, the log itself and its trace. When that is taken back, they
 // appear again, because they are deleted later.
-func TestLogsOlderThanAWorkspaceKeepsAreGoneAtOnce(t *testing.T) {
+func TestLogsBeyondTheRetentionDisappearImmediately(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	ids := make([]string, 3)

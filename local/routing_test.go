@@ -152,15 +152,15 @@ func TestRetriesRepeatTheSameBytes(t *testing.T) {
 			t.Errorf("attempt %d: %+v", i, a)
 		}
 	}
-	told := `{"retry":{"attempts":2,"use_retry_after_headers":true},"provider":"@mock","override_params":{"model":"gpt-4o-mini?status=429&retry-after=7&times=1"}}`
-	got = in.call("POST", "/chat/completions", chatBody("x", "told", ""), "X-Gateway-Config", told)
+	configText := `{"retry":{"attempts":2,"use_retry_after_headers":true},"provider":"@mock","override_params":{"model":"gpt-4o-mini?status=429&retry-after=7&times=1"}}`
+	got = in.call("POST", "/chat/completions", chatBody("x", "told", ""), "X-Gateway-Config", configText)
 	if waits := in.waited(); got.status != 200 || waits[len(waits)-1] != 7*time.Second {
 		t.Errorf("%d, waits %v", got.status, waits)
 	}
 	if all := r.records(2); all[1].Attempts[1].WaitReason != usage.WaitNamed {
 		t.Errorf("%+v", all[1].Attempts)
 	}
-	long := strings.NewReplacer("retry-after=7&times=1", "retry-after=61").Replace(told)
+	long := strings.NewReplacer("retry-after=7&times=1", "retry-after=61").Replace(configText)
 	got = in.call("POST", "/chat/completions", chatBody("x", "long", ""), "X-Gateway-Config", long)
 	if got.status != 429 || got.header.Get("X-Gateway-Retry-Attempt-Count") != "-1" || len(in.waited()) != 3 {
 		t.Errorf("%d %v, waits %v", got.status, got.header, in.waited())
@@ -198,7 +198,7 @@ func TestAClientThatLeavesEndsTheWait(t *testing.T) {
 	}
 }
 
-func TestLoadbalanceKeepsItsWeights(t *testing.T) {
+func TestLoadbalanceFollowsItsWeights(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	const n = 300
@@ -349,8 +349,8 @@ func TestTheAnswerFollowsTheBodyThatIsSent(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, c := range []struct {
-		path, provider, config, asked string
-		stream, usage                 bool
+		path, provider, config, requested string
+		stream, usage                     bool
 	}{
 		{"/chat/completions", "@mock", `"override_params":{"stream":true}`, "", true, false},
 		{"/chat/completions", "@mock", `"override_params":{"stream":true,"stream_options":{"include_usage":true}}`, "", true, true},
@@ -364,7 +364,7 @@ func TestTheAnswerFollowsTheBodyThatIsSent(t *testing.T) {
 		{"/messages", "@mock-anthropic", `"override_params":{"stream":false}`, `,"stream":true`, false, true},
 	} {
 		model := map[string]string{"@mock": "gpt-4o-mini", "@mock-anthropic": "claude-sonnet-4-5"}[c.provider]
-		got := r.call("POST", c.path, chatBody(model, "Hello", `,"max_tokens":50`+c.asked), "X-Gateway-Config", `{"provider":"`+c.provider+`",`+c.config+`}`)
+		got := r.call("POST", c.path, chatBody(model, "Hello", `,"max_tokens":50`+c.requested), "X-Gateway-Config", `{"provider":"`+c.provider+`",`+c.config+`}`)
 		kind := "application/json"
 		if c.stream {
 			kind = "text/event-stream; charset=utf-8"
@@ -390,7 +390,7 @@ func TestTheAnswerFollowsTheBodyThatIsSent(t *testing.T) {
 	}
 }
 
-func TestAnExhaustedFallbackTellsWhatWasTried(t *testing.T) {
+func TestAnExhaustedFallbackReportsItsAttempts(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	config := fallbackOf(target("status=429", ""), `{"provider":"@nobody"}`, target("status=503", ""))
@@ -399,11 +399,11 @@ func TestAnExhaustedFallbackTellsWhatWasTried(t *testing.T) {
 		if got.status != 503 || got.header.Get("X-Gateway-Last-Used-Option-Index") != "config.targets[2]" || got.header.Get("X-Gateway-Provider") != "openai" {
 			t.Fatalf("%d %v %s", got.status, got.header, got.body)
 		}
-		list, told := got.json(t)["attempts"].([]any)
-		if told != (strict == "false") {
+		list, ok := got.json(t)["attempts"].([]any)
+		if ok != (strict == "false") {
 			t.Errorf("strict %s: %s", strict, got.body)
 		}
-		if !told {
+		if !ok {
 			continue
 		}
 		want := []string{"config.targets[0] 429", "config.targets[2] 503", "config.targets[1] 400"}

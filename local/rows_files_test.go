@@ -31,7 +31,7 @@ func TestRowsInFilesAreNotSentUnread(t *testing.T) {
 	r.admin("POST", "/workspaces", `{"name":"Neighbor"}`)
 	const denies = `{"provider":"@alone","input_guardrails":[{"default.regexMatch":{"rule":"FORBIDDENWORD","not":true},"deny":true}]}`
 	for _, b := range newBatches {
-		before := host.asked.Load()
+		before := host.requests.Load()
 		if got := r.call("POST", b.path, b.body, "X-Gateway-Config", denies); got.status != 403 || got.header.Get("X-Gateway-Error-Code") != "guardrail_unread" {
 			t.Errorf("%s %s while a guardrail denies: %d %s", b.path, b.body, got.status, got.body)
 		}
@@ -39,7 +39,7 @@ func TestRowsInFilesAreNotSentUnread(t *testing.T) {
 		if got.status != 404 { // the file is nobody's
 			t.Errorf("%s %s under a shared credential: %d %s", b.path, b.body, got.status, got.body)
 		}
-		if host.asked.Load() != before {
+		if host.requests.Load() != before {
 			t.Errorf("%s %s reached the host", b.path, b.body)
 		}
 		if got := r.call("POST", b.path, b.body, "X-Gateway-Provider", "@alone"); got.status != 200 {

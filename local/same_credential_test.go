@@ -32,7 +32,7 @@ func (n neighbours) met() {
 	}
 }
 
-func TestOneCredentialSavedTwiceIsAWallToo(t *testing.T) {
+func TestOneCredentialSavedTwiceIsolatesTenants(t *testing.T) {
 	t.Parallel()
 	n := saveTwice(t)
 	before := n.id("POST", "/files", form("purpose", "vision", "file", "a:b"), as(n.mine, formType...)...)

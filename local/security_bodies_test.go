@@ -35,7 +35,7 @@ func (r *running) takers() (all []taker) {
 		all = append(all, taker{rt.Method, rt.Path, samples[rt.Method+" "+rt.Path].body, workspaceKey, limit, 400})
 	}
 	provider := r.admin("POST", "/scim/tokens", `{"name":"hostile"}`)["token"].(string)
-	for _, d := range r.doors() {
+	for _, d := range r.routeCalls() {
 		if d.route == nil || d.route.Body == nil {
 			continue
 		}
@@ -297,7 +297,7 @@ func TestPagesAreBoundedOnEveryList(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	lists := 0
-	for _, d := range r.doors() {
+	for _, d := range r.routeCalls() {
 		if d.route == nil || d.method != "GET" {
 			continue
 		}

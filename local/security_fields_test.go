@@ -94,8 +94,8 @@ func TestAKeyGivesNoMoreThanItHas(t *testing.T) {
 	other := r.admin("POST", "/workspaces", `{"name":"Other"}`)["id"].(string)
 	maker := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"maker","workspace_id":%q,"scopes":["workspace_service_api_keys.create","workspace_service_api_keys.update","workspace_service_api_keys.read","configs.list"]}`, r.workspace()))
 	key, id := maker["key"].(string), maker["id"].(string)
-	ask := func(method, path, body string) reply { return r.call(method, path, body, "X-Gateway-Api-Key", key) }
-	if got := ask("POST", "/api-keys/workspace/service", `{"name":"k","scopes":["configs.list"]}`); got.status != 200 {
+	call := func(method, path, body string) reply { return r.call(method, path, body, "X-Gateway-Api-Key", key) }
+	if got := call("POST", "/api-keys/workspace/service", `{"name":"k","scopes":["configs.list"]}`); got.status != 200 {
 		t.Fatalf("its own right: %d %s", got.status, got.body)
 	}
 	for name, c := range map[string]struct{ method, path, body string }{
@@ -118,7 +118,7 @@ func TestAKeyGivesNoMoreThanItHas(t *testing.T) {
 		if name == "the admin key" {
 			want = 404 // as for a key that does not exist
 		}
-		if got := ask(c.method, c.path, c.body); got.status != want {
+		if got := call(c.method, c.path, c.body); got.status != want {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}

@@ -95,7 +95,7 @@ var samples = map[string]row{
 	"POST /mcp/{slug}/mcp":                  {path: "/mcp/{id}/mcp", body: aCall, headers: ofMCP, costs: tool, prepare: aToolServer},
 	"POST /mcp/{slug}/{server}/mcp":         {path: "/mcp/default/{id}/mcp", body: aCall, headers: ofMCP, costs: tool, prepare: aToolServer},
 	"POST /agent/{slug}":                    {path: "/agent/{id}", body: anAgentCall, headers: versionOf(false), costs: tool, prepare: aSampleAgent},
-	"POST /agent/{slug}/{path+}":            {path: "/agent/{id}/message:send", body: tellAgent(false, "Hello"), headers: versionOf(false), costs: tool, prepare: aSampleAgent},
+	"POST /agent/{slug}/{path+}":            {path: "/agent/{id}/message:send", body: agentMessage(false, "Hello"), headers: versionOf(false), costs: tool, prepare: aSampleAgent},
 	"POST /*":                               {path: "/proxy/chat/completions", body: chatBody("gpt-4o-mini", "Hello", `,"max_tokens":50`), headers: []string{"X-Gateway-Provider", "@mock"}, costs: metered},
 	"PUT /*":                                {path: "/proxy/echo/x", body: `{"model":"gpt-4o-mini"}`, headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
 	"GET /*":                                {path: "/proxy/echo/x", headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},

@@ -73,9 +73,9 @@ func TestALogHidesThePasswordOfAnAddress(t *testing.T) {
 	}
 }
 
-// TestEveryRouteAsksGuardrails: whatever a route accepts and returns, its guardrails are
+// TestEveryRouteRunsGuardrails: whatever a route accepts and returns, its guardrails are
 // asked first whether it may be called at all.
-func TestEveryRouteAsksGuardrails(t *testing.T) {
+func TestEveryRouteRunsGuardrails(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, field := range []string{"input_guardrails", "before_request_hooks"} {

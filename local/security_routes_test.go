@@ -21,29 +21,29 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// door is one way to call a registered route.
-type door struct {
+// routeCall is one way to call a registered route.
+type routeCall struct {
 	method, path string       // the path with its variables
 	route        *admin.Route // nil on the data plane
 }
 
-func (d door) String() string { return d.method + " " + d.path }
+func (d routeCall) String() string { return d.method + " " + d.path }
 
-// doors are all routes of both planes, by all their paths.
-func (r *running) doors() (all []door) {
+// routeCalls are all routes of both planes, by all their paths.
+func (r *running) routeCalls() (all []routeCall) {
 	for _, rt := range assembly.DataPlane() {
 		if rt.Path != relay.AnyPath {
-			all = append(all, door{rt.Method, rt.Path, nil})
+			all = append(all, routeCall{rt.Method, rt.Path, nil})
 			continue
 		}
 		for _, m := range rt.Methods {
-			all = append(all, door{m, "/echo/x", nil}, door{m, "/proxy/echo/x", nil})
+			all = append(all, routeCall{m, "/echo/x", nil}, routeCall{m, "/proxy/echo/x", nil})
 		}
 	}
 	for _, f := range r.families() {
 		for i := range f.Routes {
 			for _, p := range append([]string{f.Routes[i].Path}, f.Routes[i].Aliases...) {
-				all = append(all, door{f.Routes[i].Method, p, &f.Routes[i]})
+				all = append(all, routeCall{f.Routes[i].Method, p, &f.Routes[i]})
 			}
 		}
 	}
@@ -132,32 +132,32 @@ func TestEveryRouteRefusesCallersWithoutAValidKey(t *testing.T) {
 		"SQL":       "' OR 1=1 --", "key row": "KEY#" + identity.HashToken(workspaceKey),
 	}
 	before := len(r.mock.Requests(1000))
-	for _, d := range r.doors() {
+	for _, d := range r.routeCalls() {
 		if d.route != nil && d.route.Public {
 			continue
 		}
 		path := variable.ReplaceAllString(d.path, "x")
 		for _, body := range []string{"", `{"model":`} { // nobody reads a stranger's body
-			ask := func(headers ...string) reply {
+			call := func(headers ...string) reply {
 				return r.call(d.method, path, body, append([]string{"X-Gateway-Provider", "@mock"}, headers...)...)
 			}
-			unknown := ask("X-Gateway-Api-Key", "nobody")
+			unknown := call("X-Gateway-Api-Key", "nobody")
 			if unknown.status != 401 {
 				t.Errorf("%s with an unknown key: %d %s", d, unknown.status, unknown.body)
 			}
 			for name, key := range wrong {
-				if got := ask("X-Gateway-Api-Key", key); got.same() != unknown.same() {
+				if got := call("X-Gateway-Api-Key", key); got.same() != unknown.same() {
 					t.Errorf("%s tells a key that is %s from an unknown one:\n%s\n%s", d, name, got.same(), unknown.same())
 				}
 			}
-			if got := ask("X-Gateway-Api-Key", "", "Authorization", "Bearer nobody"); got.same() != unknown.same() {
+			if got := call("X-Gateway-Api-Key", "", "Authorization", "Bearer nobody"); got.same() != unknown.same() {
 				t.Errorf("%s tells an unknown bearer token from an unknown key: %s", d, got.same())
 			}
 			for name, headers := range map[string][]string{
 				"no key": {"X-Gateway-Api-Key", ""}, "expired": {"X-Gateway-Api-Key", expired}, "basic": {"X-Gateway-Api-Key", "", "Authorization", "Basic " + workspaceKey},
 				"a JWT without signature": {"X-Gateway-Api-Key", "eyJhbGciOiJub25lIn0.eyJvcmciOiJkZWZhdWx0In0."}, // is told why
 			} {
-				if got := ask(headers...); got.status != 401 {
+				if got := call(headers...); got.status != 401 {
 					t.Errorf("%s with %s: %d %s", d, name, got.status, got.body)
 				}
 			}
@@ -212,21 +212,21 @@ func TestNeitherHostNorForwardedHeadersNorSpellingOpenARoute(t *testing.T) {
 		"X-Golambdaproxy-Apigw-Context: {\"authorizer\":{}}\r\n", "X-Amzn-Request-Context: {}\r\n",
 	}
 	weak := r.newKey("") // without configs.list
-	ask := func(target, host, key, more string) reply {
+	call := func(target, host, key, more string) reply {
 		return r.bare(fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\n%sX-Gateway-Api-Key: %s\r\nConnection: close\r\n\r\n", target, host, more, key))
 	}
-	if got := ask("/v1/configs", "x", adminKey, ""); got.status != 200 { // the route is there
+	if got := call("/v1/configs", "x", adminKey, ""); got.status != 200 { // the route is there
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	for _, target := range spellings {
 		for i, more := range strange {
 			host := []string{"gateway", "localhost", "127.0.0.1", "admin.internal", "evil.example"}[i%5]
 			for _, key := range []string{"nobody", weak} {
-				got := ask(target, host, key, more)
+				got := call(target, host, key, more)
 				if got.status < 400 || got.status >= 500 || strings.Contains(got.body, "name-of-a-config") {
 					t.Errorf("%s, Host %s, %q, key %.6s: %d %s", target, host, more, key, got.status, got.body)
 				}
-				if plain := ask(target, "gateway", key, ""); plain.same() != got.same() {
+				if plain := call(target, "gateway", key, ""); plain.same() != got.same() {
 					t.Errorf("%s: %q and Host %s change the answer from\n%s to\n%s", target, more, host, plain.same(), got.same())
 				}
 			}
@@ -483,7 +483,7 @@ func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 		queries[collection] = "workspace_id=other-space"
 	}
 	tried := 0
-	for _, d := range r.doors() {
+	for _, d := range r.routeCalls() {
 		if d.route == nil || !strings.Contains(d.path, "{") || notThings.MatchString(d.path) {
 			continue
 		}
@@ -497,7 +497,7 @@ func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 		if body == "" && d.method == "PUT" {
 			body = `{"name":"stolen"}`
 		}
-		ask := func(name, key, query string) reply {
+		call := func(name, key, query string) reply {
 			path := variable.ReplaceAllString(d.path, name)
 			if strings.HasSuffix(path, "models") && d.method == "DELETE" {
 				query = strings.TrimPrefix(query+"&slugs=gpt-4o", "&")
@@ -509,7 +509,7 @@ func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 			for _, query := range []string{"", queries[collection]} {
 				for _, key := range []string{otherAdmin, otherData} {
 					tried++
-					got, want := ask(name, key, query), ask(missing, key, query)
+					got, want := call(name, key, query), call(missing, key, query)
 					if strings.ReplaceAll(got.same(), name, "*") != strings.ReplaceAll(want.same(), missing, "*") {
 						t.Errorf("%s as %s ?%s:\nforeign %s\nmissing %s", d, key, query, got.same(), want.same())
 					}
@@ -519,7 +519,7 @@ func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 				}
 			}
 			for _, query := range []string{"workspace_id=" + r.workspace(), "workspace_id=default", "organisation_id=default"} {
-				if got := ask(name, otherAdmin, query); got.status != 403 && got.status != 404 {
+				if got := call(name, otherAdmin, query); got.status != 403 && got.status != 404 {
 					t.Errorf("%s ?%s as another organization: %d %s", d, query, got.status, got.body)
 				}
 			}
@@ -558,7 +558,7 @@ func TestAnotherOrganisationsProvidersAndConfigsDoNotServe(t *testing.T) {
 	} {
 		for i, name := range things[c.collection].names {
 			missing := things[c.collection].missing[i]
-			ask := func(name string) string {
+			call := func(name string) string {
 				got := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), "X-Gateway-Api-Key", otherData, c.header, c.prefix+name)
 				if got.status != 400 && got.status != 403 && got.status != 404 {
 					t.Errorf("%s %s: %d %s", c.header, name, got.status, got.body)
@@ -566,7 +566,7 @@ func TestAnotherOrganisationsProvidersAndConfigsDoNotServe(t *testing.T) {
 				got.header.Del("Content-Length")
 				return strings.ReplaceAll(got.same(), uuids.ReplaceAllString(name, "id"), "*")
 			}
-			if got, want := ask(name), ask(missing); got != want {
+			if got, want := call(name), call(missing); got != want {
 				t.Errorf("%s %s:\nforeign %s\nmissing %s", c.header, name, got, want)
 			}
 		}

@@ -23,45 +23,45 @@ import (
 	"gateway/shared/store"
 )
 
-// heard is a gateway in a process of its own, of which every line is kept.
-type heard struct {
+// loggedProcess is a gateway in a process of its own, of which every line is kept.
+type loggedProcess struct {
 	*process
 	mu  sync.Mutex
 	out bytes.Buffer
 }
 
-func (h *heard) Write(p []byte) (int, error) {
+func (h *loggedProcess) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.out.Write(p)
 }
 
-func (h *heard) said() string {
+func (h *loggedProcess) output() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.out.String()
 }
 
 // listen starts a gateway on the folder and keeps what it says.
-func listen(t *testing.T, dir string) *heard {
+func listen(t *testing.T, dir string) *loggedProcess {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "GATEWAY_TEST_CHILD="+dir, "GATEWAY_TEST_ADDR=127.0.0.1:0")
-	h := &heard{process: &process{cmd: cmd}}
+	h := &loggedProcess{process: &process{cmd: cmd}}
 	cmd.Stdout, cmd.Stderr = h, h
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	eventually(t, func() error {
-		lines := bufio.NewScanner(strings.NewReader(h.said()))
+		lines := bufio.NewScanner(strings.NewReader(h.output()))
 		for lines.Scan() {
 			if base, ok := strings.CutPrefix(lines.Text(), "gateway ready on "); ok {
 				h.base = base
 				return nil
 			}
 		}
-		return fmt.Errorf("not ready: %s", h.said())
+		return fmt.Errorf("not ready: %s", h.output())
 	})
 	return h
 }
@@ -126,12 +126,12 @@ func TestCanariesStayWhereTheyBelong(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := h.cmd.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, h.said())
+		t.Fatalf("%v: %s", err, h.output())
 	}
 	raw := []string{canaryKey, canaryPrompt, workspaceKey, adminKey, "mock-key-of-this-gateway"}
 	for _, canary := range raw {
-		if finds(h.said(), canary) {
-			t.Errorf("%s is in the process's output:\n%s", canary, h.said())
+		if finds(h.output(), canary) {
+			t.Errorf("%s is in the process's output:\n%s", canary, h.output())
 		}
 	}
 	searchFolder(t, dir, raw)
@@ -256,17 +256,17 @@ func (r *running) readEverything(t *testing.T, ws string, sent int) {
 		}
 		return nil
 	})
-	kept := 0
+	storedCount := 0
 	for _, id := range ids {
 		got := r.call("GET", "/logs/"+id, "")
 		if finds(got.body, canaryKey) || strings.Contains(got.body, workspaceKey) {
 			t.Errorf("a log shows a credential: %s", got.body)
 		}
 		if strings.Contains(got.body, canaryPrompt) {
-			kept++
+			storedCount++
 		}
 	}
-	if kept == 0 {
+	if storedCount == 0 {
 		t.Error("no log shows its prompt: body logging is off, and this test proves nothing")
 	}
 	times := "start_time=" + url.QueryEscape(time.Now().Add(-time.Hour).Format(time.RFC3339)) + "&end_time=" + url.QueryEscape(time.Now().Add(time.Hour).Format(time.RFC3339))

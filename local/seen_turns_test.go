@@ -15,7 +15,7 @@ func TestTurnsThatWereSeenReserveWhatTheyAmountedTo(t *testing.T) {
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"tokens","credit_limit":100000}`)
 	h := []string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", "@mock"}
-	ask := func(path, model, more string) reply {
+	send := func(path, model, more string) reply {
 		return r.call("POST", path, `{"model":"`+model+`","max_output_tokens":50,"input":"mock: say=words"`+more+`}`, h...)
 	}
 	idOf := func(got reply) string {
@@ -28,14 +28,14 @@ func TestTurnsThatWereSeenReserveWhatTheyAmountedTo(t *testing.T) {
 			name := path + stream
 			before := ""
 			for turn := range 3 {
-				got := ask(path, "gpt-4o", stream+before)
+				got := send(path, "gpt-4o", stream+before)
 				if got.status != 200 {
 					t.Fatalf("%s: turn %d: %d %s", name, turn, got.status, got.body)
 				}
 				before = fmt.Sprintf(`,"previous_response_id":%q`, idOf(got))
 			}
 			// The items of a response, by reference: a message has at most its bytes.
-			last := ask(path, "gpt-4o", stream)
+			last := send(path, "gpt-4o", stream)
 			_, rest, _ := strings.Cut(last.body, `"msg_`)
 			item, _, _ := strings.Cut(rest, `"`)
 			for id, refused := range map[string]bool{"msg_" + item: false, "msg_other": true} {
@@ -44,14 +44,14 @@ func TestTurnsThatWereSeenReserveWhatTheyAmountedTo(t *testing.T) {
 					t.Errorf("%s: the item %s: %d %s", name, id, got.status, got.body)
 				}
 			}
-			if got := ask(path, "gpt-4o-mini", stream+before); got.status != 412 {
+			if got := send(path, "gpt-4o-mini", stream+before); got.status != 412 {
 				t.Errorf("%s: another model: %d %s", name, got.status, got.body)
 			}
-			if got := ask(path, "gpt-4o", stream+before+`,"prompt":{"id":"pmpt_1"}`); got.status != 412 {
+			if got := send(path, "gpt-4o", stream+before+`,"prompt":{"id":"pmpt_1"}`); got.status != 412 {
 				t.Errorf("%s: with a saved prompt: %d %s", name, got.status, got.body)
 			}
-			unkept := ask(path, "gpt-4o", stream+`,"store":false`)
-			if got := ask(path, "gpt-4o", stream+fmt.Sprintf(`,"previous_response_id":%q`, idOf(unkept))); got.status != 412 {
+			unkept := send(path, "gpt-4o", stream+`,"store":false`)
+			if got := send(path, "gpt-4o", stream+fmt.Sprintf(`,"previous_response_id":%q`, idOf(unkept))); got.status != 412 {
 				t.Errorf("%s: one that was not kept: %d %s", name, got.status, got.body)
 			}
 		}
@@ -124,24 +124,24 @@ func TestASavedPromptOfASessionReservesTheWindow(t *testing.T) {
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"tokens","credit_limit":20000}`)
 	s := r.speak("model=@mock/gpt-realtime", "X-Gateway-Api-Key", key)
-	s.says("words")
+	s.addText("words")
 	s.send(`{"type":"response.create","response":{"max_output_tokens":100}}`)
 	s.next("response.done")
 	s.send(`{"type":"session.update","session":{"type":"realtime","prompt":{"id":"pmpt_1"}}}`)
 	s.next("session.updated")
 	s.send(`{"type":"response.create","event_id":"mine","response":{"max_output_tokens":100}}`)
 	for {
-		told, err := s.read()
+		event, err := s.read()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, ok := told["error"].(map[string]any); ok {
+		if e, ok := event["error"].(map[string]any); ok {
 			if e["code"] != "budget_exhausted" || e["event_id"] != "mine" {
 				t.Errorf("%v", e)
 			}
 			return
 		}
-		if told["type"] == "response.created" {
+		if event["type"] == "response.created" {
 			t.Fatal("the response was admitted")
 		}
 	}

@@ -26,7 +26,7 @@ func TestEveryFieldOfSessionEventsIsJudged(t *testing.T) {
 	google, mock := startGoogle(t)
 	const tool = `"tools":[{"type":"function","name":"f","description":"HERE","parameters":{"type":"object"}}]`
 	for _, c := range []struct {
-		open  func() *spoken
+		open  func() *realtimeClient
 		first string
 		event string
 	}{
@@ -48,15 +48,15 @@ func TestEveryFieldOfSessionEventsIsJudged(t *testing.T) {
 		{event: `{"type":"conversation.item.create","item":{"type":"message","role":"system","content":[{"type":"input_text","text":"HERE"}]}}`},
 		{event: `{"type":"conversation.item.create","items":[{"type":"message","role":"user","content":[{"type":"input_text","text":"HERE"}]}]}`},
 		{event: `{"type":"an.event.of.tomorrow","note":"HERE"}`},
-		{open: func() *spoken { return google.guardedLive(bidiV1beta, "@google") }, first: `{"setup":{"model":"gemini-2.5-flash",` + textOnly + `,"tools":[{"functionDeclarations":[{"name":"f","description":"HERE"}]}]}}`},
-		{open: func() *spoken { return google.guardedLive(bidiV1beta, "@google") }, first: `{"setup":{"model":"gemini-2.5-flash",` + textOnly + `,"systemInstruction":{"parts":[{"text":"HERE"}]}}}`},
-		{open: func() *spoken { return google.guardedLive(bidiV1beta, "@google") }, first: `{"setup":{"model":"gemini-2.5-flash",` + textOnly + `}}`,
+		{open: func() *realtimeClient { return google.guardedLive(bidiV1beta, "@google") }, first: `{"setup":{"model":"gemini-2.5-flash",` + textOnly + `,"tools":[{"functionDeclarations":[{"name":"f","description":"HERE"}]}]}}`},
+		{open: func() *realtimeClient { return google.guardedLive(bidiV1beta, "@google") }, first: `{"setup":{"model":"gemini-2.5-flash",` + textOnly + `,"systemInstruction":{"parts":[{"text":"HERE"}]}}}`},
+		{open: func() *realtimeClient { return google.guardedLive(bidiV1beta, "@google") }, first: `{"setup":{"model":"gemini-2.5-flash",` + textOnly + `}}`,
 			event: `{"clientContent":{"turns":[{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":"HERE"}}}]}],"turnComplete":true}}`},
-		{open: func() *spoken { return google.guardedLive(bidiV1beta, "@google") }, first: `{"setup":{"model":"gemini-2.5-flash",` + textOnly + `}}`,
+		{open: func() *realtimeClient { return google.guardedLive(bidiV1beta, "@google") }, first: `{"setup":{"model":"gemini-2.5-flash",` + textOnly + `}}`,
 			event: `{"clientContent":{"turns":[{"role":"user","parts":[{"executableCode":{"language":"PYTHON","code":"HERE"}}]}],"turnComplete":true}}`},
-		{open: func() *spoken { return google.guardedLive(bidiV1beta, "@google") }, first: `{"setup":{"model":"gemini-2.5-flash",` + textOnly + `}}`,
+		{open: func() *realtimeClient { return google.guardedLive(bidiV1beta, "@google") }, first: `{"setup":{"model":"gemini-2.5-flash",` + textOnly + `}}`,
 			event: `{"toolResponse":{"functionResponses":[{"id":"i","name":"f","response":{"rows":[{"n":"HERE"}]}}]}}`},
-		{open: func() *spoken { return r.guardedLive(liveSessions, "@mock") }, first: `{"type":"session.start","session":{"model":"gpt-live-1","delegation":{"responses":{"model":"gpt-4o",` + tool + `}}}}`},
+		{open: func() *realtimeClient { return r.guardedLive(liveSessions, "@mock") }, first: `{"type":"session.start","session":{"model":"gpt-live-1","delegation":{"responses":{"model":"gpt-4o",` + tool + `}}}}`},
 	} {
 		for _, kind := range []int{websocket.TextMessage, websocket.BinaryMessage} {
 			for _, secret := range []string{"hunter2", `h\u0075nter2`} {
@@ -64,7 +64,7 @@ func TestEveryFieldOfSessionEventsIsJudged(t *testing.T) {
 				if c.event == "" {
 					judged = c.first
 				}
-				var s *spoken
+				var s *realtimeClient
 				if c.open == nil {
 					s = r.guardedBy(everyScope())
 				} else {
@@ -77,8 +77,8 @@ func TestEveryFieldOfSessionEventsIsJudged(t *testing.T) {
 				if c.event != "" {
 					s.write(kind, strings.ReplaceAll(c.event, "HERE", secret))
 				}
-				if told := s.denial(); !strings.Contains(told, "uardrail") && !strings.Contains(told, "hooks_failed") {
-					t.Errorf("%s (%d) is not denied: %s", judged, kind, told)
+				if denial := s.denial(); !strings.Contains(denial, "uardrail") && !strings.Contains(denial, "hooks_failed") {
+					t.Errorf("%s (%d) is not denied: %s", judged, kind, denial)
 				}
 				_ = s.ws.Close()
 			}
@@ -93,11 +93,11 @@ func TestEveryFieldOfSessionEventsIsJudged(t *testing.T) {
 }
 
 // guardedLive opens a Live session whose guardrails judge everything.
-func (r *running) guardedLive(path, provider string) *spoken {
+func (r *running) guardedLive(path, provider string) *realtimeClient {
 	return r.lively(path, "x-gateway-config", `{"provider":"`+provider+`",`+everyScope()+`}`)
 }
 
-func (s *spoken) write(kind int, message string) {
+func (s *realtimeClient) write(kind int, message string) {
 	s.t.Helper()
 	if err := s.ws.WriteMessage(kind, []byte(message)); err != nil {
 		s.t.Fatal(err)
@@ -105,7 +105,7 @@ func (s *spoken) write(kind int, message string) {
 }
 
 // denial is the error event, or the end of the session, that comes next.
-func (s *spoken) denial() string {
+func (s *realtimeClient) denial() string {
 	for {
 		_ = s.ws.SetReadDeadline(time.Now().Add(5 * time.Second))
 		_, body, err := s.ws.ReadMessage()
@@ -130,8 +130,8 @@ func TestFieldsInTwoSpellingsAreRejected(t *testing.T) {
 		`{"type":"response.create","response":{"max_output_tokens":1,"max_response_output_tokens":"inf"}}`,
 	} {
 		s.send(event)
-		if told := s.denial(); !strings.Contains(told, "two spellings") {
-			t.Errorf("%s: %s", event, told)
+		if denial := s.denial(); !strings.Contains(denial, "two spellings") {
+			t.Errorf("%s: %s", event, denial)
 		}
 	}
 	s.send(`{"type":"session.update","session":{"input_audio_transcription":null,"max_response_output_tokens":null,"max_output_tokens":7}}`)

@@ -13,7 +13,7 @@ func TestNativeClientsAtTheEdges(t *testing.T) {
 	r, google := startGoogle(t)
 	r.wired("cohere", "", "")
 	const (
-		ask      = `{"contents":[{"role":"user","parts":[{"text":"mock: say=Hello there\nHi"}]}]}`
+		request  = `{"contents":[{"role":"user","parts":[{"text":"mock: say=Hello there\nHi"}]}]}`
 		generate = "/v1beta/models/%:generateContent"
 		hi       = `"messages":[{"role":"user","content":[{"text":"Hi"}]}]`
 	)
@@ -27,20 +27,20 @@ func TestNativeClientsAtTheEdges(t *testing.T) {
 		"Gemini's provider error":    {at(generate, "@mock/gpt-4o"), `{"contents":[{"parts":[{"text":"mock: status=429\nx"}]}]}`, nil, 429, []string{`"error":{`, `"code":429`, `"status":"RESOURCE_EXHAUSTED"`}},
 		"Gemini without contents":    {at(generate, "@mock/gpt-4o"), `{}`, nil, 400, []string{`"error":{`, `contents is required`, `"status":"INVALID_ARGUMENT"`}},
 		"Gemini, contents a text":    {at(generate, "@mock/gpt-4o"), `{"contents":"x"}`, nil, 400, []string{`contents must be`}},
-		"Gemini, a stream as a list": {"/v1beta/models/@mock/gpt-4o:streamGenerateContent", ask, nil, 400, []string{`alt must be sse`}},
+		"Gemini, a stream as a list": {"/v1beta/models/@mock/gpt-4o:streamGenerateContent", request, nil, 400, []string{`alt must be sse`}},
 		"Gemini, half a body":        {at(generate, "@mock/gpt-4o"), `{"contents":[`, nil, 400, []string{`"error":{`}},
-		"Gemini, no such slug":       {at(generate, "@nobody/gpt-4o"), ask, nil, 400, []string{`There is no provider @nobody`}},
-		"Gemini, half a slug":        {at(generate, "@mock"), ask, nil, 400, []string{`@slug/id`}},
-		"Gemini, no provider":        {at(generate, "gpt-4o"), ask, nil, 400, []string{`"error":{`}},
+		"Gemini, no such slug":       {at(generate, "@nobody/gpt-4o"), request, nil, 400, []string{`There is no provider @nobody`}},
+		"Gemini, half a slug":        {at(generate, "@mock"), request, nil, 400, []string{`@slug/id`}},
+		"Gemini, no provider":        {at(generate, "gpt-4o"), request, nil, 400, []string{`"error":{`}},
 		"Bedrock's error":            {"/model/%40mock%2Fgpt-4o/converse", `{"messages":[{"role":"user","content":[{"text":"mock: status=503\nx"}]}]}`, nil, 503, []string{`{"__type":"ServiceUnavailableException","message":"`}},
 		"Bedrock, wrong type":        {"/model/%40mock%2Fgpt-4o/converse", `{` + hi + `,"inferenceConfig":[]}`, nil, 400, []string{`inferenceConfig must be`}},
 		"Bedrock, no messages":       {"/model/%40mock%2Fgpt-4o/converse", `{"system":[]}`, nil, 400, []string{`messages is required`}},
 		"Bedrock, not UTF-8":         {"/model/%40mock%2Fgpt-4o/converse", "{\"messages\":\"\xff\"}", nil, 400, []string{`{"__type":"ValidationException","message":"`}},
 		"Cohere without a model":     {"/v2/chat", `{"messages":[]}`, []string{"X-Gateway-Provider", "@mock"}, 400, []string{`model is required`}},
-		"another model, same shape": {at(generate, "gemini-2.5-pro"), ask, []string{"X-Gateway-Config", `{"provider":"@google","override_params":{"model":"gemini-2.5-flash"}}`}, 200,
+		"another model, same shape": {at(generate, "gemini-2.5-pro"), request, []string{"X-Gateway-Config", `{"provider":"@google","override_params":{"model":"gemini-2.5-flash"}}`}, 200,
 			[]string{`"modelVersion":"gemini-2.5-flash"`, `Hello there`}},
-		"another model, another shape": {at(generate, "gemini-2.5-pro"), ask, []string{"X-Gateway-Config", `{"provider":"@mock","override_params":{"model":"gpt-4o"}}`}, 200, []string{`"modelVersion":"gpt-4o"`}},
-		"the second of two shapes": {at(generate, "gpt-4o"), ask, []string{"X-Gateway-Config", `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@google","override_params":{"model":"does-not-exist"}},{"provider":"@mock"}]}`}, 200,
+		"another model, another shape": {at(generate, "gemini-2.5-pro"), request, []string{"X-Gateway-Config", `{"provider":"@mock","override_params":{"model":"gpt-4o"}}`}, 200, []string{`"modelVersion":"gpt-4o"`}},
+		"the second of two shapes": {at(generate, "gpt-4o"), request, []string{"X-Gateway-Config", `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@google","override_params":{"model":"does-not-exist"}},{"provider":"@mock"}]}`}, 200,
 			[]string{`Hello there`, `"modelVersion":"gpt-4o"`}},
 	} {
 		got := r.call("POST", c.path, c.body, c.headers...)

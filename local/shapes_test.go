@@ -148,13 +148,13 @@ func TestEveryShapeToEveryShape(t *testing.T) {
 		out.WriteString(" " + p.name + " |")
 	}
 	out.WriteString("\n|" + strings.Repeat("---|", len(all)+1) + "\n")
-	asked := 0
+	requests := 0
 	for _, c := range all {
 		out.WriteString("| " + c.name + " |")
 		for _, p := range all {
 			cell := ""
 			for _, col := range shapeColumns {
-				asked++
+				requests++
 				where := fmt.Sprintf("%s to %s, %s", c.name, p.name, col.name)
 				got := r.call("POST", c.path(p.model, col.stream), c.body(p.model, col.text, col.image, col.stream), p.headers...)
 				mock := r.mock
@@ -172,7 +172,7 @@ func TestEveryShapeToEveryShape(t *testing.T) {
 		}
 		out.WriteString("\n")
 	}
-	for _, rec := range r.byTime(asked) {
+	for _, rec := range r.byTime(requests) {
 		if !rec.Usage.Known() || rec.Usage.Estimated || rec.Usage.OutputTokens() == 0 {
 			t.Errorf("%s of %s is booked with %+v", rec.Path, rec.Model, rec.Usage)
 		}

@@ -9,9 +9,9 @@ import (
 	"gateway/shared/signin/browser"
 )
 
-// TestLoginAsksBeforeItReplacesASession covers links that sign a browser in as somebody
+// TestLoginConfirmsBeforeItReplacesASession covers links that sign a browser in as somebody
 // whom its user does not expect.
-func TestLoginAsksBeforeItReplacesASession(t *testing.T) {
+func TestLoginConfirmsBeforeItReplacesASession(t *testing.T) {
 	t.Parallel()
 	e := newEntrance(t)
 	bea := e.signIn(e.person("bea@corp.example.com", "member", "default", "member"), 0)
@@ -21,9 +21,9 @@ func TestLoginAsksBeforeItReplacesASession(t *testing.T) {
 	const page = "Continue only if you want to sign in here"
 
 	for what, c := range map[string]struct {
-		jar  map[string]string
-		site string
-		asks bool
+		jar      map[string]string
+		site     string
+		confirms bool
 	}{
 		"from another site":           {nil, "cross-site", true},
 		"from another host":           {nil, "same-site", true},
@@ -38,7 +38,7 @@ func TestLoginAsksBeforeItReplacesASession(t *testing.T) {
 		jar := map[string]string{}
 		maps.Copy(jar, c.jar)
 		got := e.hop(link, jar, "Sec-Fetch-Site", c.site)
-		if c.asks {
+		if c.confirms {
 			e.wantStatus(what, got, 200, page)
 		} else {
 			e.wantStatus(what, got, 302, "")
@@ -46,13 +46,13 @@ func TestLoginAsksBeforeItReplacesASession(t *testing.T) {
 	}
 
 	jar := with(bea)
-	asked := e.hop(link, jar, "Sec-Fetch-Site", "none")
-	e.wantStatus("whose session is replaced", asked, 200, "bea@corp.example.com")
+	confirmation := e.hop(link, jar, "Sec-Fetch-Site", "none")
+	e.wantStatus("whose session is replaced", confirmation, 200, "bea@corp.example.com")
 	for _, h := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"}} {
-		e.wantStatus(strings.Join(h, " "), e.submit(asked, jar, h...), 403, "confirmation")
+		e.wantStatus(strings.Join(h, " "), e.submit(confirmation, jar, h...), 403, "confirmation")
 	}
-	e.wantStatus("in another browser", e.submit(asked, with(ann)), 403, "confirmation")
-	to := e.submit(asked, jar, "Sec-Fetch-Site", "same-origin", "Origin", strings.TrimSuffix(e.base, "/v1"))
+	e.wantStatus("in another browser", e.submit(confirmation, with(ann)), 403, "confirmation")
+	to := e.submit(confirmation, jar, "Sec-Fetch-Site", "same-origin", "Origin", strings.TrimSuffix(e.base, "/v1"))
 	e.wantStatus("confirmed", to, 303, "")
 	back := e.hop(to.header.Get("Location"), map[string]string{})
 	done := e.hop(back.header.Get("Location"), jar)

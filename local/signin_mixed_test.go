@@ -57,7 +57,7 @@ func TestAnAnswerOfOneOrganisationEndsNoSignInToAnother(t *testing.T) {
 	if strings.Contains(fmt.Sprint(got.header["Set-Cookie"]), browser.Cookie) {
 		t.Error("a session for a code of another provider")
 	}
-	if n := evil.askedFor(code); n != 0 {
+	if n := evil.exchanges(code); n != 0 {
 		t.Errorf("the code was handed to the other provider %d times", n)
 	}
 	e.wantStatus("a sign-in is taken once", e.hop(e.base+"/auth/callback/other?"+q.Encode(), before), 401, "state")

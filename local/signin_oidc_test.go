@@ -31,26 +31,26 @@ import (
 // refuse. What it says about people can be changed.
 type issuer struct {
 	*httptest.Server
-	t        *testing.T
-	key      *rsa.PrivateKey
-	client   *rsa.PublicKey // of private_key_jwt
-	mu       sync.Mutex
-	method   string
-	redirect string
-	codes    map[string]url.Values            // code -> what was asked for
-	claims   map[string]any                   // beside the standard
-	sign     func(golangjwt.MapClaims) string // nil: as it should
-	more     map[string]any                   // of discovery
-	userinfo map[string]any
-	refresh  string // the token that renews a sign-in next
-	renewed  int
-	given    []string // codes that tokens were asked for with
+	t         *testing.T
+	key       *rsa.PrivateKey
+	client    *rsa.PublicKey // of private_key_jwt
+	mu        sync.Mutex
+	method    string
+	redirect  string
+	codes     map[string]url.Values            // code -> what was asked for
+	claims    map[string]any                   // beside the standard
+	sign      func(golangjwt.MapClaims) string // nil: as it should
+	more      map[string]any                   // of discovery
+	userinfo  map[string]any
+	refresh   string // the token that renews a sign-in next
+	renewed   int
+	exchanged []string // codes that tokens were asked for with
 }
 
-// askedFor tells how often tokens were asked for with a code.
-func (i *issuer) askedFor(code string) (n int) {
+// exchanges tells how often tokens were asked for with a code.
+func (i *issuer) exchanges(code string) (n int) {
 	i.set(func() {
-		for _, c := range i.given {
+		for _, c := range i.exchanged {
 			if c == code {
 				n++
 			}
@@ -144,11 +144,11 @@ func (i *issuer) token(r *http.Request) (map[string]any, error) {
 		i.refresh = "refresh-" + rand.Text()
 		return map[string]any{"access_token": "x", "token_type": "Bearer", "refresh_token": i.refresh}, nil
 	}
-	i.given = append(i.given, r.PostForm.Get("code"))
-	asked, ok := i.codes[r.PostForm.Get("code")]
+	i.exchanged = append(i.exchanged, r.PostForm.Get("code"))
+	grant, ok := i.codes[r.PostForm.Get("code")]
 	delete(i.codes, r.PostForm.Get("code"))
 	sum := sha256.Sum256([]byte(r.PostForm.Get("code_verifier")))
-	if !ok || r.PostForm.Get("grant_type") != "authorization_code" || r.PostForm.Get("redirect_uri") != asked.Get("redirect_uri") || b64(sum[:]) != asked.Get("code_challenge") {
+	if !ok || r.PostForm.Get("grant_type") != "authorization_code" || r.PostForm.Get("redirect_uri") != grant.Get("redirect_uri") || b64(sum[:]) != grant.Get("code_challenge") {
 		return nil, errors.New("invalid_grant")
 	}
 	id, secret, basic := r.BasicAuth()
@@ -169,7 +169,7 @@ func (i *issuer) token(r *http.Request) (map[string]any, error) {
 		}
 	}
 	now := time.Now()
-	c := golangjwt.MapClaims{"iss": i.URL, "aud": "the-client", "sub": "ann-1", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), "auth_time": now.Unix(), "nonce": asked.Get("nonce"), "email": "ann@corp.example.com", "given_name": "Ann", "family_name": "Lee", "email_verified": true}
+	c := golangjwt.MapClaims{"iss": i.URL, "aud": "the-client", "sub": "ann-1", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), "auth_time": now.Unix(), "nonce": grant.Get("nonce"), "email": "ann@corp.example.com", "given_name": "Ann", "family_name": "Lee", "email_verified": true}
 	for k, v := range i.claims {
 		if v == nil {
 			delete(c, k)
@@ -182,7 +182,7 @@ func (i *issuer) token(r *http.Request) (map[string]any, error) {
 		sign = i.signed
 	}
 	out := map[string]any{"access_token": "the-access-token", "token_type": "Bearer", "expires_in": 60, "id_token": sign(c)}
-	if strings.Contains(asked.Get("scope"), "offline_access") && asked.Get("prompt") == "consent" {
+	if strings.Contains(grant.Get("scope"), "offline_access") && grant.Get("prompt") == "consent" {
 		i.refresh = "refresh-" + rand.Text()
 		out["refresh_token"] = i.refresh
 	}
@@ -415,7 +415,7 @@ func TestTheGatewayShowsWhoItIsToIdentityProviders(t *testing.T) {
 }
 
 // Each rejection has its twin: the same sign-in without the one thing that is wrong.
-func TestWhatAnIdentityProviderSaysIsNotBelieved(t *testing.T) {
+func TestIdentityProviderClaimsAreVerified(t *testing.T) {
 	t.Parallel()
 	e := newEntrance(t)
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -442,55 +442,55 @@ func TestWhatAnIdentityProviderSaysIsNotBelieved(t *testing.T) {
 		more     set
 		userinfo set
 		query    string
-		says     string
+		message  string
 		good     bool
 	}{
-		"another issuer":              {claims: set{"iss": "https://evil.example.com"}, says: "not valid"},
-		"no issuer":                   {claims: set{"iss": nil}, says: "not valid"},
-		"another audience":            {claims: set{"aud": "another"}, says: "not valid"},
-		"no audience":                 {claims: set{"aud": nil}, says: "not valid"},
-		"two audiences without azp":   {claims: set{"aud": []string{"the-client", "another"}}, says: "azp"},
-		"two audiences, other azp":    {claims: set{"aud": []string{"the-client", "another"}, "azp": "another"}, says: "azp"},
+		"another issuer":              {claims: set{"iss": "https://evil.example.com"}, message: "not valid"},
+		"no issuer":                   {claims: set{"iss": nil}, message: "not valid"},
+		"another audience":            {claims: set{"aud": "another"}, message: "not valid"},
+		"no audience":                 {claims: set{"aud": nil}, message: "not valid"},
+		"two audiences without azp":   {claims: set{"aud": []string{"the-client", "another"}}, message: "azp"},
+		"two audiences, other azp":    {claims: set{"aud": []string{"the-client", "another"}, "azp": "another"}, message: "azp"},
 		"two audiences and azp":       {claims: set{"aud": []string{"the-client", "another"}, "azp": "the-client"}, good: true},
-		"another azp":                 {claims: set{"azp": "another"}, says: "azp"},
-		"another nonce":               {claims: set{"nonce": "x"}, says: "nonce"},
-		"no nonce":                    {claims: set{"nonce": nil}, says: "nonce"},
-		"expired":                     {claims: set{"exp": now.Add(-time.Minute).Unix()}, says: "not valid"},
-		"expiry in quotes":            {claims: set{"exp": strconv.FormatInt(now.Add(time.Hour).Unix(), 10)}, says: "not valid"},
-		"no expiry":                   {claims: set{"exp": nil}, says: "not valid"},
-		"not valid yet":               {claims: set{"nbf": now.Add(time.Hour).Unix()}, says: "not valid"},
-		"issued in the future":        {claims: set{"iat": now.Add(time.Hour).Unix()}, says: "future"},
-		"nobody":                      {claims: set{"sub": ""}, says: "no subject"},
-		"another key":                 {sign: sign(golangjwt.SigningMethodRS256, other, kid), says: "not valid"},
-		"another kid":                 {sign: sign(golangjwt.SigningMethodRS256, issuerKey(), set{"kid": "k2"}), says: "not valid"},
-		"no signature":                {sign: sign(golangjwt.SigningMethodNone, golangjwt.UnsafeAllowNoneSignatureType, kid), says: "not valid"},
-		"signed with the secret":      {sign: sign(golangjwt.SigningMethodHS256, []byte("a:secret&"), kid), says: "not valid"},
-		"signed with the public key":  {sign: sign(golangjwt.SigningMethodHS256, issuerKey().N.Bytes(), kid), says: "not valid"},
+		"another azp":                 {claims: set{"azp": "another"}, message: "azp"},
+		"another nonce":               {claims: set{"nonce": "x"}, message: "nonce"},
+		"no nonce":                    {claims: set{"nonce": nil}, message: "nonce"},
+		"expired":                     {claims: set{"exp": now.Add(-time.Minute).Unix()}, message: "not valid"},
+		"expiry in quotes":            {claims: set{"exp": strconv.FormatInt(now.Add(time.Hour).Unix(), 10)}, message: "not valid"},
+		"no expiry":                   {claims: set{"exp": nil}, message: "not valid"},
+		"not valid yet":               {claims: set{"nbf": now.Add(time.Hour).Unix()}, message: "not valid"},
+		"issued in the future":        {claims: set{"iat": now.Add(time.Hour).Unix()}, message: "future"},
+		"nobody":                      {claims: set{"sub": ""}, message: "no subject"},
+		"another key":                 {sign: sign(golangjwt.SigningMethodRS256, other, kid), message: "not valid"},
+		"another kid":                 {sign: sign(golangjwt.SigningMethodRS256, issuerKey(), set{"kid": "k2"}), message: "not valid"},
+		"no signature":                {sign: sign(golangjwt.SigningMethodNone, golangjwt.UnsafeAllowNoneSignatureType, kid), message: "not valid"},
+		"signed with the secret":      {sign: sign(golangjwt.SigningMethodHS256, []byte("a:secret&"), kid), message: "not valid"},
+		"signed with the public key":  {sign: sign(golangjwt.SigningMethodHS256, issuerKey().N.Bytes(), kid), message: "not valid"},
 		"an algorithm not announced":  {sign: sign(golangjwt.SigningMethodRS512, issuerKey(), kid), good: true},
-		"a key in the header":         {sign: sign(golangjwt.SigningMethodRS256, other, set{"kid": "k1", "jwk": set{"kty": "RSA", "n": b64(other.N.Bytes()), "e": "AQAB"}}), says: "not valid"},
-		"no token":                    {sign: func(golangjwt.MapClaims) string { return "" }, says: "no ID token"},
-		"garbage":                     {sign: func(golangjwt.MapClaims) string { return "a.b.c" }, says: "not valid"},
-		"a megabyte":                  {claims: set{"x": strings.Repeat("x", 2<<20)}, says: "no tokens"},
-		"another access token":        {claims: set{"at_hash": "x"}, says: "at_hash"},
-		"an address not verified":     {claims: set{"email_verified": false}, says: "not verified"},
-		"not verified, as a text":     {claims: set{"email_verified": "false"}, says: "not verified"},
+		"a key in the header":         {sign: sign(golangjwt.SigningMethodRS256, other, set{"kid": "k1", "jwk": set{"kty": "RSA", "n": b64(other.N.Bytes()), "e": "AQAB"}}), message: "not valid"},
+		"no token":                    {sign: func(golangjwt.MapClaims) string { return "" }, message: "no ID token"},
+		"garbage":                     {sign: func(golangjwt.MapClaims) string { return "a.b.c" }, message: "not valid"},
+		"a megabyte":                  {claims: set{"x": strings.Repeat("x", 2<<20)}, message: "no tokens"},
+		"another access token":        {claims: set{"at_hash": "x"}, message: "at_hash"},
+		"an address not verified":     {claims: set{"email_verified": false}, message: "not verified"},
+		"not verified, as a text":     {claims: set{"email_verified": "false"}, message: "not verified"},
 		"verified, as a text":         {claims: set{"email_verified": "true"}, good: true},
-		"verified by something else":  {claims: set{"email_verified": 7}, says: "cannot be read"},
-		"no address":                  {claims: set{"email": nil}, userinfo: set{"sub": "ann-1"}, says: "no e-mail address"},
-		"the address of somebody":     {claims: set{"email": nil}, userinfo: set{"sub": "bea-1", "email": "bea@example.com"}, says: "about another user"},
+		"verified by something else":  {claims: set{"email_verified": 7}, message: "cannot be read"},
+		"no address":                  {claims: set{"email": nil}, userinfo: set{"sub": "ann-1"}, message: "no e-mail address"},
+		"the address of somebody":     {claims: set{"email": nil}, userinfo: set{"sub": "bea-1", "email": "bea@example.com"}, message: "about another user"},
 		"the address asked for":       {claims: set{"email": nil}, userinfo: set{"sub": "ann-1", "email": "ann@corp.example.com"}, good: true},
-		"not an address":              {claims: set{"email": "ann"}, says: "no valid email"},
-		"two addresses":               {claims: set{"email": "ann@example.com, eve@example.org"}, says: "no valid email"},
-		"a foreign domain":            {claims: set{"email": "ann@example.org"}, says: "not verified"},
-		"a domain that ends alike":    {claims: set{"email": "ann@notexample.com"}, says: "not verified"},
+		"not an address":              {claims: set{"email": "ann"}, message: "no valid email"},
+		"two addresses":               {claims: set{"email": "ann@example.com, eve@example.org"}, message: "no valid email"},
+		"a foreign domain":            {claims: set{"email": "ann@example.org"}, message: "not verified"},
+		"a domain that ends alike":    {claims: set{"email": "ann@notexample.com"}, message: "not verified"},
 		"asked anew":                  {query: "&fresh=true", good: true},
-		"not asked anew":              {query: "&fresh=true", claims: set{"auth_time": now.Add(-time.Hour).Unix()}, says: "auth_time"},
-		"asked anew, it does not say": {query: "&fresh=true", claims: set{"auth_time": nil}, says: "auth_time"},
+		"not asked anew":              {query: "&fresh=true", claims: set{"auth_time": now.Add(-time.Hour).Unix()}, message: "auth_time"},
+		"asked anew, it does not say": {query: "&fresh=true", claims: set{"auth_time": nil}, message: "auth_time"},
 		"metadata is valid":           {good: true},
 	} {
 		e.idp.set(func() { e.idp.claims, e.idp.sign, e.idp.more, e.idp.userinfo = c.claims, c.sign, c.more, c.userinfo })
 		got, token := e.enter(ofAnn + c.query)
-		if c.good != (got.status == 302 && token != "") || !c.good && (got.status != 401 && got.status != 403 || !strings.Contains(got.body, c.says)) {
+		if c.good != (got.status == 302 && token != "") || !c.good && (got.status != 401 && got.status != 403 || !strings.Contains(got.body, c.message)) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
@@ -533,9 +533,9 @@ func TestTheWayBackIsHeldAgainstTheWayThere(t *testing.T) {
 	})
 
 	for name, c := range map[string]struct {
-		change func(q url.Values)
-		status int
-		says   string
+		change  func(q url.Values)
+		status  int
+		message string
 	}{
 		"no state":            {func(q url.Values) { q.Del("state") }, 401, "state"},
 		"another state":       {func(q url.Values) { q.Set("state", strings.Repeat("A", 43)) }, 401, "state"},
@@ -550,7 +550,7 @@ func TestTheWayBackIsHeldAgainstTheWayThere(t *testing.T) {
 	} {
 		jar := map[string]string{}
 		got := e.hop(change(e.begin(ofAnn, jar), c.change), jar)
-		if got.status != c.status || !strings.Contains(got.body, c.says) || jar[browser.Cookie] != "" {
+		if got.status != c.status || !strings.Contains(got.body, c.message) || jar[browser.Cookie] != "" {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
@@ -567,9 +567,9 @@ func TestTheWayBackIsHeldAgainstTheWayThere(t *testing.T) {
 func TestDomainsAreShownToBeOnesOwn(t *testing.T) {
 	t.Parallel()
 	e := newEntrance(t)
-	for domain, says := range map[string]string{"com": "registrable domain", "co.uk": "registrable domain", "github.io": "registrable domain", "localhost": "registrable domain", "10.0.0.1": "registrable domain", "-a.com": "registrable domain", "a..com": "registrable domain", "exa mple.com": "registrable domain", "example.com": "has already been added", "EXAMPLE.com.": "has already been added"} {
+	for domain, problem := range map[string]string{"com": "registrable domain", "co.uk": "registrable domain", "github.io": "registrable domain", "localhost": "registrable domain", "10.0.0.1": "registrable domain", "-a.com": "registrable domain", "a..com": "registrable domain", "exa mple.com": "registrable domain", "example.com": "has already been added", "EXAMPLE.com.": "has already been added"} {
 		got := e.call("POST", "/auth/domains", fmt.Sprintf(`{"domain":%q}`, domain), "X-Gateway-Api-Key", adminKey)
-		if got.status != 400 && got.status != 409 || !strings.Contains(got.body, says) {
+		if got.status != 400 && got.status != 409 || !strings.Contains(got.body, problem) {
 			t.Errorf("%s: %d %s", domain, got.status, got.body)
 		}
 	}

@@ -306,9 +306,9 @@ func TestASAMLResponseIsHeldAgainstItsRequest(t *testing.T) {
 		t.Error("a session for the answer to another request")
 	}
 	for name, c := range map[string]struct {
-		change func(url.Values)
-		status int
-		says   string
+		change  func(url.Values)
+		status  int
+		message string
 	}{
 		"no RelayState":          {func(f url.Values) { f.Del("RelayState") }, 401, "state"},
 		"another RelayState":     {func(f url.Values) { f.Set("RelayState", strings.Repeat("A", 43)) }, 401, "state"},
@@ -334,13 +334,13 @@ func TestASAMLResponseIsHeldAgainstItsRequest(t *testing.T) {
 		jar := map[string]string{}
 		form := e.there("", jar)
 		c.change(form)
-		if got := e.post(to, form, jar); got.status != c.status || !strings.Contains(got.body, c.says) || (jar[browser.Cookie] != "") != (c.status == 303) {
+		if got := e.post(to, form, jar); got.status != c.status || !strings.Contains(got.body, c.message) || (jar[browser.Cookie] != "") != (c.status == 303) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
 	for name, more := range map[string]struct {
 		options []any
-		says    string
+		message string
 	}{
 		"another audience":  {[]any{"audience", "urn:other"}, "another audience"},
 		"another recipient": {[]any{"recipient", "https://other.example.com/acs"}, "another recipient"},
@@ -350,7 +350,7 @@ func TestASAMLResponseIsHeldAgainstItsRequest(t *testing.T) {
 		"no success":        {[]any{"samlStatusCode", "urn:oasis:names:tc:SAML:2.0:status:Responder"}, "Responder"},
 	} {
 		got, token := e.by("ann@example.com", "", e.options(more.options...))
-		if got.status != 401 || !strings.Contains(got.body, more.says) || token != "" {
+		if got.status != 401 || !strings.Contains(got.body, more.message) || token != "" {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
@@ -460,7 +460,7 @@ func TestSAMLConfigurationsAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for body, says := range map[string][]string{
+	for body, messages := range map[string][]string{
 		`{"name":"x","protocol":"saml"}`:                                                                                                                                          {`"metadata_url"`},
 		`{"name":"x","protocol":"saml","metadata_url":"http://169.254.169.254/"}`:                                                                                                 {`"metadata_url"`},
 		`{"name":"x","protocol":"saml","metadata_url":"file:///etc/passwd"}`:                                                                                                      {`"metadata_url"`},
@@ -478,7 +478,7 @@ func TestSAMLConfigurationsAreChecked(t *testing.T) {
 		if got.status != 400 {
 			t.Errorf("%.100s: %d %s", body, got.status, got.body)
 		}
-		for _, s := range says {
+		for _, s := range messages {
 			if !strings.Contains(got.body, s) {
 				t.Errorf("%.100s: no %s in %s", body, s, got.body)
 			}

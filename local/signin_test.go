@@ -160,7 +160,7 @@ func TestPeopleEndTheirOwnSessions(t *testing.T) {
 	})
 }
 
-func TestTheDangerousAsksForARecentSignIn(t *testing.T) {
+func TestDangerousChangesRequireARecentSignIn(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	ann := r.person("ann@example.com", "admin")

@@ -18,9 +18,9 @@ import (
 // twins are two processes' worth of one installation: each has its own stores' handles and
 // caches, and they share a DynamoDB endpoint and nothing else.
 type twins struct {
-	t     *testing.T
-	doors []*lobby
-	scim  string
+	t         *testing.T
+	processes []*lobby
+	scim      string
 }
 
 const publicURL = "http://gateway.example.com/v1"
@@ -45,9 +45,9 @@ func newTwins(t *testing.T) *twins {
 				return nil, errors.New("no such host")
 			}
 		})
-		w.doors = append(w.doors, &lobby{entrance: &entrance{running: r, idp: idp}})
+		w.processes = append(w.processes, &lobby{entrance: &entrance{running: r, idp: idp}})
 	}
-	first := w.doors[0]
+	first := w.processes[0]
 	first.configured = first.admin("POST", "/auth/sso-configurations", fmt.Sprintf(`{"name":"corp","issuer":%q,"client_id":"the-client","client_secret":"a:secret&"}`, idp.URL))["id"].(string)
 	made := first.admin("POST", "/auth/domains", `{"domain":"example.com"}`)
 	txt.Store(made["txt_name"], made["txt_value"])
@@ -65,18 +65,18 @@ type arrival struct {
 // arrive lets somebody show who it is at the provider, and stops before the callback.
 func (w *twins) arrive(name, query string) arrival {
 	w.t.Helper()
-	e := w.doors[0]
+	e := w.processes[0]
 	e.idp.set(func() { e.idp.claims = map[string]any{"email": name + "@example.com", "sub": name} })
 	a := arrival{jar: map[string]string{}}
 	a.callback = strings.TrimPrefix(e.begin("email=ann@example.com"+query, a.jar), publicURL)
 	return a
 }
 
-// come ends a sign-in at one of the processes.
-func (w *twins) come(a arrival, at int) (got reply, session string) {
+// finish ends a sign-in at one of the processes.
+func (w *twins) finish(a arrival, at int) (got reply, session string) {
 	w.t.Helper()
 	jar := maps.Clone(a.jar)
-	got = w.doors[at%2].hop(w.doors[at%2].base+a.callback, jar)
+	got = w.processes[at%2].hop(w.processes[at%2].base+a.callback, jar)
 	return got, jar[browser.Cookie]
 }
 
@@ -86,7 +86,7 @@ func (w *twins) together(n int, call func(i int, at *lobby) reply) (statuses []i
 	all = make([]reply, n)
 	var wg sync.WaitGroup
 	for i := range n {
-		wg.Go(func() { all[i] = call(i, w.doors[i%2]) })
+		wg.Go(func() { all[i] = call(i, w.processes[i%2]) })
 	}
 	wg.Wait()
 	for _, got := range all {
@@ -110,7 +110,7 @@ func (w *twins) provision(at *lobby, method, path, body string) reply {
 // users is how many users have an address.
 func (w *twins) users(email string) float64 {
 	w.t.Helper()
-	got := w.provision(w.doors[1], "GET", "/Users?filter="+url.QueryEscape(fmt.Sprintf("emails.value eq %q", email)), "")
+	got := w.provision(w.processes[1], "GET", "/Users?filter="+url.QueryEscape(fmt.Sprintf("emails.value eq %q", email)), "")
 	n, _ := got.json(w.t)["totalResults"].(float64)
 	return n
 }
@@ -130,13 +130,13 @@ func TestWhatHappensOnceHappensOnceInTwoProcesses(t *testing.T) {
 }
 
 func (w *twins) of(t *testing.T) *twins {
-	doors := make([]*lobby, len(w.doors))
-	for i, d := range w.doors {
+	lobbies := make([]*lobby, len(w.processes))
+	for i, d := range w.processes {
 		r := *d.running
 		r.t = t
-		doors[i] = &lobby{entrance: &entrance{running: &r, idp: d.idp, configured: d.configured}}
+		lobbies[i] = &lobby{entrance: &entrance{running: &r, idp: d.idp, configured: d.configured}}
 	}
-	return &twins{t, doors, w.scim}
+	return &twins{t, lobbies, w.scim}
 }
 
 func (w *twins) onceAnAnswer(t *testing.T) {
@@ -144,7 +144,7 @@ func (w *twins) onceAnAnswer(t *testing.T) {
 	for _, query := range []string{"", "&fresh=true"} {
 		for range 2 {
 			a := w.arrive("ann", query)
-			got, _ := w.together(4, func(i int, _ *lobby) reply { r, _ := w.come(a, i); return r })
+			got, _ := w.together(4, func(i int, _ *lobby) reply { r, _ := w.finish(a, i); return r })
 			w.want("one answer four times"+query, got, 302, 401, 401, 401)
 		}
 	}
@@ -158,7 +158,7 @@ func (w *twins) onceAPerson(t *testing.T) {
 		for range 4 {
 			as = append(as, w.arrive(name, ""))
 		}
-		got, all := w.together(len(as), func(i int, _ *lobby) reply { r, _ := w.come(as[i], i); return r })
+		got, all := w.together(len(as), func(i int, _ *lobby) reply { r, _ := w.finish(as[i], i); return r })
 		w.want("the first sign-ins of a person", got, 302, 302, 302, 302)
 		if w.users(name+"@example.com") != 1 {
 			t.Errorf("%s is not one user: %v", name, all)
@@ -168,30 +168,30 @@ func (w *twins) onceAPerson(t *testing.T) {
 
 func (w *twins) onceAnInvitation(t *testing.T) {
 	w = w.of(t)
-	first := w.doors[0]
+	first := w.processes[0]
 	first.admin("PUT", "/admin/organisation/settings", `{"user_api_key_settings":{"default_workspace_user_api_key_auto_create":true}}`)
 	defer first.admin("PUT", "/admin/organisation/settings", `{"user_api_key_settings":{"default_workspace_user_api_key_auto_create":null}}`)
 	for n := range 2 {
 		email := fmt.Sprintf("inv%d@example.com", n)
 		body := fmt.Sprintf(`{"email":%q,"role":"member","workspaces":[{"id":"default","role":"manager"}]}`, email)
-		asked, _ := w.together(4, func(_ int, at *lobby) reply {
+		replies, _ := w.together(4, func(_ int, at *lobby) reply {
 			return at.call("POST", "/admin/users/invites", body, "X-Gateway-Api-Key", adminKey)
 		})
-		w.want("one invitation four times", asked, 200, 409, 409, 409)
+		w.want("one invitation four times", replies, 200, 409, 409, 409)
 		var as []arrival
 		for range 4 {
 			as = append(as, w.arrive(fmt.Sprintf("inv%d", n), ""))
 		}
 		sessions := make([]string, len(as))
-		got, _ := w.together(len(as), func(i int, _ *lobby) (r reply) { r, sessions[i] = w.come(as[i], i); return r })
+		got, _ := w.together(len(as), func(i int, _ *lobby) (r reply) { r, sessions[i] = w.finish(as[i], i); return r })
 		w.want("sign-ins of who is invited", got, 302, 302, 302, 302)
-		self := w.doors[1].as(sessions[0], "GET", "/auth/self", "")
-		w.doors[1].wantStatus("its role", self, 200, `"role":"manager"`)
+		self := w.processes[1].as(sessions[0], "GET", "/auth/self", "")
+		w.processes[1].wantStatus("its role", self, 200, `"role":"manager"`)
 		if self.status != 200 {
 			continue
 		}
 		user := self.json(t)["user"].(map[string]any)["id"].(string)
-		keys := w.doors[1].call("GET", "/api-keys?workspace_id=default&page_size=100", "", "X-Gateway-Api-Key", adminKey)
+		keys := w.processes[1].call("GET", "/api-keys?workspace_id=default&page_size=100", "", "X-Gateway-Api-Key", adminKey)
 		if strings.Count(keys.body, fmt.Sprintf(`"user_id":%q`, user)) != 1 {
 			t.Errorf("one key of %s: %s", user, keys.body)
 		}
@@ -200,24 +200,24 @@ func (w *twins) onceAnInvitation(t *testing.T) {
 
 func (w *twins) onceADevice(t *testing.T) {
 	w = w.of(t)
-	_, session := w.come(w.arrive("dora", ""), 0)
+	_, session := w.finish(w.arrive("dora", ""), 0)
 	let := func() (deviceCodes, reply) {
-		s := w.doors[0].device()
-		s.complete = strings.Replace(s.complete, publicURL, w.doors[0].base, 1)
-		page := w.doors[0].hop(s.complete+"&here=true", map[string]string{browser.Cookie: session})
-		w.doors[0].wantStatus("the page", page, 200, s.user)
+		s := w.processes[0].device()
+		s.complete = strings.Replace(s.complete, publicURL, w.processes[0].base, 1)
+		page := w.processes[0].hop(s.complete+"&here=true", map[string]string{browser.Cookie: session})
+		w.processes[0].wantStatus("the page", page, 200, s.user)
 		return s, page
 	}
 	for range 2 {
 		s, page := let()
-		said, _ := w.together(4, func(i int, at *lobby) reply {
-			return at.say(page, session, []string{"allow", "allow", "deny", "deny"}[i])
+		replies, _ := w.together(4, func(i int, at *lobby) reply {
+			return at.sendForm(page, session, []string{"allow", "allow", "deny", "deny"}[i])
 		})
-		if said[0] != 200 || slices.Contains(said[1:], 200) {
-			t.Errorf("one code decided four times: %v", said)
+		if replies[0] != 200 || slices.Contains(replies[1:], 200) {
+			t.Errorf("one code decided four times: %v", replies)
 		}
 		s, page = let()
-		w.doors[0].wantStatus("allowed", w.doors[0].say(page, session, "allow"), 200, "It is in")
+		w.processes[0].wantStatus("allowed", w.processes[0].sendForm(page, session, "allow"), 200, "It is in")
 		got, all := w.together(4, func(_ int, at *lobby) reply { return at.poll(s) })
 		w.want("one code asked with four times", got, 200, 400, 400, 400)
 		for _, r := range all {
@@ -230,23 +230,23 @@ func (w *twins) onceADevice(t *testing.T) {
 
 func (w *twins) onceAnEnd(t *testing.T) {
 	w = w.of(t)
-	_, keeps := w.come(w.arrive("eve", ""), 0)
+	_, session := w.finish(w.arrive("eve", ""), 0)
 	for range 3 {
-		_, ends := w.come(w.arrive("eve", ""), 1)
-		id := w.doors[0].as(ends, "GET", "/auth/self", "").json(t)["session"].(map[string]any)["id"].(string)
-		w.doors[1].wantStatus("known to both", w.doors[1].as(ends, "GET", "/auth/self", ""), 200, id)
+		_, ends := w.finish(w.arrive("eve", ""), 1)
+		id := w.processes[0].as(ends, "GET", "/auth/self", "").json(t)["session"].(map[string]any)["id"].(string)
+		w.processes[1].wantStatus("known to both", w.processes[1].as(ends, "GET", "/auth/self", ""), 200, id)
 		got, _ := w.together(4, func(i int, at *lobby) reply {
 			if i > 1 {
 				return at.as(ends, "POST", "/auth/logout", "")
 			}
-			return at.as(keeps, "DELETE", "/auth/sessions/"+id, "")
+			return at.as(session, "DELETE", "/auth/sessions/"+id, "")
 		})
 		if got[0] != 200 || got[3] >= 500 {
 			t.Errorf("one session ended four times: %v", got)
 		}
-		for _, at := range w.doors {
+		for _, at := range w.processes {
 			at.until("the session", 401, func() reply { return at.as(ends, "GET", "/auth/self", "") })
-			at.wantStatus("the other", at.as(keeps, "GET", "/auth/self", ""), 200, "eve@")
+			at.wantStatus("the other", at.as(session, "GET", "/auth/self", ""), 200, "eve@")
 		}
 	}
 }
@@ -282,7 +282,7 @@ func (w *twins) onceAProvision(t *testing.T) {
 		return patch(at, fmt.Sprintf(`{"op":"add","path":"members","value":[{"value":%q}]}`, ids[i]))
 	})
 	w.want("members who enter together", got, 200, 200, 200, 200, 200, 200)
-	in := w.provision(w.doors[0], "GET", "/Groups/"+group, "")
+	in := w.provision(w.processes[0], "GET", "/Groups/"+group, "")
 	for _, id := range ids {
 		if !strings.Contains(in.body, id) {
 			t.Errorf("%s is lost: %s", id, in.body)
@@ -294,16 +294,16 @@ func (w *twins) onceAProvision(t *testing.T) {
 // user is back.
 func (w *twins) stoppedMeanwhile(t *testing.T) {
 	w = w.of(t)
-	made := w.provision(w.doors[0], "POST", "/Users", `{"userName":"gone@example.com"}`)
+	made := w.provision(w.processes[0], "POST", "/Users", `{"userName":"gone@example.com"}`)
 	id := made.json(t)["id"].(string)
 	active := func(at *lobby, is bool) reply {
 		return w.provision(at, "PATCH", "/Users/"+id, fmt.Sprintf(`{"Operations":[{"op":"replace","path":"active","value":%v}]}`, is))
 	}
-	w.doors[0].wantStatus("stopped", active(w.doors[0], false), 200, `"active":false`)
-	got, _ := w.come(w.arrive("gone", ""), 1)
-	w.doors[1].wantStatus("a sign-in of who is stopped", got, 403, "This user is deactivated")
-	w.doors[1].wantStatus("an invitation", w.doors[1].call("POST", "/admin/users/invites", `{"email":"gone@example.com","role":"admin"}`, "X-Gateway-Api-Key", adminKey), 409, "deactivated by")
-	w.doors[0].wantStatus("back", active(w.doors[0], true), 200, `"active":true`)
+	w.processes[0].wantStatus("stopped", active(w.processes[0], false), 200, `"active":false`)
+	got, _ := w.finish(w.arrive("gone", ""), 1)
+	w.processes[1].wantStatus("a sign-in of who is stopped", got, 403, "This user is deactivated")
+	w.processes[1].wantStatus("an invitation", w.processes[1].call("POST", "/admin/users/invites", `{"email":"gone@example.com","role":"admin"}`, "X-Gateway-Api-Key", adminKey), 409, "deactivated by")
+	w.processes[0].wantStatus("back", active(w.processes[0], true), 200, `"active":true`)
 	for range 3 {
 		as := []arrival{w.arrive("gone", ""), w.arrive("gone", ""), w.arrive("gone", "")}
 		sessions := make([]string, 4)
@@ -311,7 +311,7 @@ func (w *twins) stoppedMeanwhile(t *testing.T) {
 			if i == 3 {
 				return active(at, false)
 			}
-			r, sessions[i] = w.come(as[i], i)
+			r, sessions[i] = w.finish(as[i], i)
 			return r
 		})
 		for i, r := range all {
@@ -319,10 +319,10 @@ func (w *twins) stoppedMeanwhile(t *testing.T) {
 				t.Errorf("%d: %d %s", i, r.status, r.body)
 			}
 		}
-		w.doors[0].wantStatus("back", active(w.doors[0], true), 200, `"active":true`)
+		w.processes[0].wantStatus("back", active(w.processes[0], true), 200, `"active":true`)
 		for _, s := range sessions {
 			if s != "" {
-				w.doors[0].until("a session of before", 401, func() reply { return w.doors[0].as(s, "GET", "/auth/self", "") })
+				w.processes[0].until("a session of before", 401, func() reply { return w.processes[0].as(s, "GET", "/auth/self", "") })
 			}
 		}
 	}

@@ -64,8 +64,8 @@ func attackBySockets(r *running, a socketAttack) {
 	ids["item"], _ = member(made, "output/0/id").(string)
 	mine := r.talk(own...)
 	mine.create(a.provider+"/gpt-4o-mini", "secret words", `,"store":true`)
-	spoken1, _ := mine.completes()
-	ids["response of a socket"], _ = spoken1["id"].(string)
+	completed1, _ := mine.completes()
+	ids["response of a socket"], _ = completed1["id"].(string)
 	mine.create(a.provider+"/gpt-4o-mini", "secret words", `,"store":false`)
 	unstored, _ := mine.completes()
 	ids["response that a connection remembers"], _ = unstored["id"].(string)
@@ -77,7 +77,7 @@ func attackBySockets(r *running, a socketAttack) {
 	secret := r.secretOf(`{"session":{"model":"`+a.provider+`/gpt-realtime","instructions":"secret words"}}`, own[:2]...)
 
 	// told is how often the provider was told an id of the first organization.
-	told := func() (n int) {
+	leaked := func() (n int) {
 		for _, got := range r.mock.Requests(1000) {
 			for _, id := range ids {
 				if strings.Contains(got.Path+string(got.Body), id) {
@@ -87,7 +87,7 @@ func attackBySockets(r *running, a socketAttack) {
 		}
 		return n
 	}
-	before := told()
+	before := leaked()
 	refused := func(what string, got any, err error) {
 		t.Helper()
 		text, _ := json.Marshal(got)
@@ -157,7 +157,7 @@ func attackBySockets(r *running, a socketAttack) {
 			if err != nil {
 				continue
 			}
-			s := &spoken{t, ws}
+			s := &realtimeClient{t, ws}
 			got, err := s.read()
 			for err == nil && (got["type"] == "session.created") {
 				got, err = s.read()
@@ -196,7 +196,7 @@ func attackBySockets(r *running, a socketAttack) {
 			t.Errorf("%s %s: %d %s", c[0], c[1], got.status, got.body)
 		}
 	}
-	if after := told(); after != before {
+	if after := leaked(); after != before {
 		t.Errorf("the provider was told ids of the other organization %d times", after-before)
 	}
 	// The maker reaches what is its own.

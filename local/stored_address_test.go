@@ -103,7 +103,7 @@ func TestNothingSavedGoesToAnAddressOfTheCaller(t *testing.T) {
 }
 
 // A config without a provider leaves it to the request who is given its key.
-func TestTheRequestDoesNotChooseWhoIsGivenASavedKey(t *testing.T) {
+func TestTheRequestDoesNotChooseTheHostOfASavedKey(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	slug := r.saveConfig(fmt.Sprintf(`{"api_key":"CANARYkey","custom_host":%q}`, r.mockBase()))
@@ -163,7 +163,7 @@ func TestOptionsOfABatchMoveNothing(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	stranger, calls := listener(t)
-	file := r.keep(workspaceKey, chatRows(2, "gpt-4o-mini", greeting))
+	file := r.storeRows(workspaceKey, chatRows(2, "gpt-4o-mini", greeting))
 	for _, name := range []string{"x-gateway-custom-host", "x-gateway-azure-foundry-url", "x-gateway-huggingface-base-url", "X-Gateway-Custom-Host"} {
 		got := r.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"immediate","gateway_options":{"x-gateway-virtual-key":"mock",%q:%q}}`, file, name, stranger), asGateway(workspaceKey)...)
 		if got.status != 400 || !strings.Contains(got.body, strings.ToLower(name)) {

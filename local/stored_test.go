@@ -11,7 +11,7 @@ import (
 // What a provider keeps is recorded when it is made, a run when an answer first
 // tells of its end, and nothing again when it is read or changed: key, log and
 // the provider's bill agree.
-func TestWhatIsKeptIsBookedOnce(t *testing.T) {
+func TestStoredObjectsAreRecordedOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":5}`)

@@ -76,26 +76,26 @@ func (f *tailing) logs(n int) (models []string) {
 
 // Logs are followed while they come, further on where the connection broke, and no
 // longer than the key is good.
-func TestLogsAreFollowedAsTheyCome(t *testing.T) {
+func TestLogsAreFollowedLive(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	ask := func(model string) {
+	send := func(model string) {
 		if got := r.call("POST", "/chat/completions", chatBody("@mock/"+model, "Hello", "")); got.status != 200 {
 			t.Fatal(got.body)
 		}
 	}
-	ask("gpt-4o")
+	send("gpt-4o")
 	r.records(1)
 	made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"looks","workspace_id":%q,"scopes":["logs.list"]}`, r.workspace()))
 	f, shared := r.tail(made["key"].(string), ""), r.tail(workspaceKey, "")
-	ask("gpt-4o-mini")
+	send("gpt-4o-mini")
 	for _, each := range []*tailing{f, shared} {
 		if got := each.logs(1); !strings.HasPrefix(got[0], "gpt-4o-mini") {
 			t.Errorf("got %v", got)
 		}
 	}
-	ask("gpt-4.1")
-	ask("gpt-4.1-mini")
+	send("gpt-4.1")
+	send("gpt-4.1-mini")
 	r.records(4)
 	again := r.tail(workspaceKey, f.mark)
 	if got := again.logs(2); !strings.HasPrefix(got[0], "gpt-4.1") || !strings.HasPrefix(got[1], "gpt-4.1") || got[0] == got[1] {

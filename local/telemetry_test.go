@@ -19,9 +19,9 @@ import (
 // spans is a collector that keeps the spans it is sent.
 type spans struct {
 	*httptest.Server
-	mu   sync.Mutex
-	kept []*tracepb.Span
-	keys []string
+	mu       sync.Mutex
+	received []*tracepb.Span
+	keys     []string
 }
 
 func newSpans(t *testing.T) *spans {
@@ -33,7 +33,7 @@ func newSpans(t *testing.T) *spans {
 		s.keys = append(s.keys, r.Header.Get("x-collector-key"))
 		var d tracepb.TracesData
 		if r.URL.Path == "/v1/traces" && proto.Unmarshal(raw, &d) == nil {
-			s.kept = append(s.kept, d.ResourceSpans[0].ScopeSpans[0].Spans...)
+			s.received = append(s.received, d.ResourceSpans[0].ScopeSpans[0].Spans...)
 		}
 	}))
 	t.Cleanup(s.Close)
@@ -44,7 +44,7 @@ func newSpans(t *testing.T) *spans {
 func (s *spans) of(trace string) (out []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, sp := range s.kept {
+	for _, sp := range s.received {
 		if fmt.Sprintf("%x", sp.TraceId) == trace {
 			out = append(out, fmt.Sprint(sp.Name, " ", sp.Attributes))
 		}
@@ -52,7 +52,7 @@ func (s *spans) of(trace string) (out []string) {
 	return out
 }
 
-func TestRequestsAreToldToDestinationsOfTelemetry(t *testing.T) {
+func TestRequestsAreExportedToTelemetryDestinations(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	plain, full, mute := newSpans(t), newSpans(t), newSpans(t)
@@ -80,17 +80,17 @@ func TestRequestsAreToldToDestinationsOfTelemetry(t *testing.T) {
 		t.Errorf("headers: %q", plain.keys)
 	}
 	plain.mu.Unlock()
-	const spokenIn = "0af7651916cd43dd8448eb211c80319d"
-	s := r.speak("model=@mock/gpt-realtime", "traceparent", "00-"+spokenIn+"-b7ad6b7169203331-01")
+	const clientTrace = "0af7651916cd43dd8448eb211c80319d"
+	s := r.speak("model=@mock/gpt-realtime", "traceparent", "00-"+clientTrace+"-b7ad6b7169203331-01")
 	s.turn("Hello")
 	s.leave()
 	eventually(t, func() error {
-		if n := len(plain.of(spokenIn)); n != 2 {
+		if n := len(plain.of(clientTrace)); n != 2 {
 			return fmt.Errorf("%d spans came", n)
 		}
 		return nil
 	})
-	for _, got := range plain.of(spokenIn) { // the session and its response
+	for _, got := range plain.of(clientTrace) { // the session and its response
 		if !strings.Contains(got, "server.address") {
 			t.Errorf("without its server: %s", got)
 		}
@@ -102,11 +102,11 @@ func TestRequestsAreToldToDestinationsOfTelemetry(t *testing.T) {
 
 // A tool's call stands in the trace that its message names, below the client's span, and
 // its server is called below the gateway's.
-func TestCallsOfToolsStandInTheirTraces(t *testing.T) {
+func TestToolCallsAreInTheirTraces(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	told := newSpans(t)
-	r.admin("POST", "/telemetry-destinations", fmt.Sprintf(`{"name":"told","endpoint":%q}`, told.URL))
+	collector := newSpans(t)
+	r.admin("POST", "/telemetry-destinations", fmt.Sprintf(`{"name":"told","endpoint":%q}`, collector.URL))
 	var mu sync.Mutex
 	var headers, within []string
 	for _, speaks := range []string{stateless, sessions} {
@@ -128,15 +128,15 @@ func TestCallsOfToolsStandInTheirTraces(t *testing.T) {
 		}
 	}
 	eventually(t, func() error {
-		if n := len(told.of(trace)); n != 4 {
+		if n := len(collector.of(trace)); n != 4 {
 			return fmt.Errorf("%d spans came", n)
 		}
 		return nil
 	})
-	told.mu.Lock()
-	defer told.mu.Unlock()
+	collector.mu.Lock()
+	defer collector.mu.Unlock()
 	var ids []string
-	for _, sp := range told.kept {
+	for _, sp := range collector.received {
 		if fmt.Sprintf("%x", sp.TraceId) != trace {
 			continue
 		}
@@ -158,11 +158,11 @@ func TestCallsOfToolsStandInTheirTraces(t *testing.T) {
 // A call of an agent stands in the trace that its client names: its span, in every version
 // and binding, answered at once or streamed, below the client's, and the agent is called
 // below the gateway's. What went wrong there is told too.
-func TestCallsOfAgentsStandInTheirTraces(t *testing.T) {
+func TestAgentCallsAreInTheirTraces(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	told := newSpans(t)
-	r.admin("POST", "/telemetry-destinations", fmt.Sprintf(`{"name":"told","endpoint":%q}`, told.URL))
+	collector := newSpans(t)
+	r.admin("POST", "/telemetry-destinations", fmt.Sprintf(`{"name":"told","endpoint":%q}`, collector.URL))
 	const trace, span = "2af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	from := []string{"traceparent", "00-" + trace + "-" + span + "-01"}
 	below := map[string]string{} // what each agent was told, by the name of the call's span
@@ -175,7 +175,7 @@ func TestCallsOfAgentsStandInTheirTraces(t *testing.T) {
 			send, stream = "message/send", "message/stream"
 		}
 		for method, name := range map[string]string{send: "SendMessage", stream: "SendStreamingMessage"} {
-			got := r.call("POST", "/agent/"+slug, rpcBody(method, tellAgent(old, "a word nobody says")), append(versionOf(old), from...)...)
+			got := r.call("POST", "/agent/"+slug, rpcBody(method, agentMessage(old, "a word nobody says")), append(versionOf(old), from...)...)
 			if got.status != 200 || !strings.Contains(got.body, "heard a word") {
 				t.Fatalf("%s: %d %s", method, got.status, got.body)
 			}
@@ -184,14 +184,14 @@ func TestCallsOfAgentsStandInTheirTraces(t *testing.T) {
 		}
 	}
 	eventually(t, func() error {
-		if n := len(told.of(trace)); n != calls {
+		if n := len(collector.of(trace)); n != calls {
 			return fmt.Errorf("%d spans came of %d", n, calls)
 		}
 		return nil
 	})
-	told.mu.Lock()
-	defer told.mu.Unlock()
-	for _, sp := range told.kept {
+	collector.mu.Lock()
+	defer collector.mu.Unlock()
+	for _, sp := range collector.received {
 		if fmt.Sprintf("%x", sp.TraceId) != trace {
 			continue
 		}
@@ -210,25 +210,25 @@ func TestCallsOfAgentsStandInTheirTraces(t *testing.T) {
 }
 
 // A call of an agent that cannot be reached has a span as well, which says so.
-func TestCallsOfAgentsThatFailAreToldAsFailed(t *testing.T) {
+func TestFailedAgentCallsAreExportedAsFailed(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	told := newSpans(t)
-	r.admin("POST", "/telemetry-destinations", fmt.Sprintf(`{"name":"told","endpoint":%q}`, told.URL))
+	collector := newSpans(t)
+	r.admin("POST", "/telemetry-destinations", fmt.Sprintf(`{"name":"told","endpoint":%q}`, collector.URL))
 	up := newAgent(t, false, "")
 	r.registerAgent("lost", up.URL, "")
 	up.Close()
 	const trace = "3af7651916cd43dd8448eb211c80319c"
-	got := r.call("POST", "/agent/lost", rpcBody("SendMessage", tellAgent(false, "x")), append(versionOf(false), "traceparent", "00-"+trace+"-b7ad6b7169203331-01")...)
+	got := r.call("POST", "/agent/lost", rpcBody("SendMessage", agentMessage(false, "x")), append(versionOf(false), "traceparent", "00-"+trace+"-b7ad6b7169203331-01")...)
 	eventually(t, func() error {
-		if n := len(told.of(trace)); n != 1 {
+		if n := len(collector.of(trace)); n != 1 {
 			return fmt.Errorf("%d spans came of a call that answered %d", n, got.status)
 		}
 		return nil
 	})
-	told.mu.Lock()
-	defer told.mu.Unlock()
-	for _, sp := range told.kept {
+	collector.mu.Lock()
+	defer collector.mu.Unlock()
+	for _, sp := range collector.received {
 		if fmt.Sprintf("%x", sp.TraceId) == trace && (sp.Status == nil || sp.Status.Code != tracepb.Status_STATUS_CODE_ERROR) {
 			t.Errorf("the span of a call that answered %d %s has the status %v", got.status, got.body, sp.Status)
 		}

@@ -88,7 +88,7 @@ func TestTheAdministrationAsTools(t *testing.T) {
 			t.Errorf("%s: %s", speaks, text)
 		}
 		for what, c := range map[string]struct {
-			tool, said string
+			tool, text string
 			args       map[string]any
 		}{
 			"nothing of the name": {"getConfig", "does not exist", map[string]any{"slug": "../" + mine, "workspace_id": ws}},
@@ -101,7 +101,7 @@ func TestTheAdministrationAsTools(t *testing.T) {
 			"an unknown tool":     {"nothing", "unknown tool", nil},
 		} {
 			text, failed := useTool(t, all, c.tool, c.args)
-			if !failed || !strings.Contains(strings.ToLower(text+strings.ReplaceAll(text, `"`, `\"`)), strings.ToLower(c.said)) {
+			if !failed || !strings.Contains(strings.ToLower(text+strings.ReplaceAll(text, `"`, `\"`)), strings.ToLower(c.text)) {
 				t.Errorf("%s: %s: %s", speaks, what, text)
 			}
 		}
@@ -162,7 +162,7 @@ func TestTheToolsRefuse(t *testing.T) {
 		method, path, body string
 		headers            []string
 		status             int
-		said               string
+		text               string
 	}{
 		"no key":             {"POST", "/mcp", list, []string{"X-Gateway-Api-Key", ""}, 401, `"error"`},
 		"a wrong key":        {"POST", "/mcp", list, []string{"X-Gateway-Api-Key", "nobody"}, 401, `"error"`},
@@ -185,7 +185,7 @@ func TestTheToolsRefuse(t *testing.T) {
 		"an end":             {"DELETE", "/mcp", "", nil, 405, ""},
 	} {
 		got := r.call(c.method, c.path, c.body, append(slices.Clone(both), append([]string{"X-Gateway-Api-Key", adminKey}, c.headers...)...)...)
-		if got.status != c.status || !strings.Contains(got.body, c.said) {
+		if got.status != c.status || !strings.Contains(got.body, c.text) {
 			t.Errorf("%s: %d %s", what, got.status, got.body)
 		}
 		if c.status == 401 && got.header.Get("Www-Authenticate") != "Bearer" {

@@ -20,7 +20,7 @@ func TestToolRunsEndWithTheirBudget(t *testing.T) {
 	})
 	r.registerMCP("files", up.URL, "")
 	models := []string{"@mock/gpt-4o", "@mock-anthropic/claude-sonnet-4-5"}
-	for i, c := range toolAsks {
+	for i, c := range toolRequests {
 		for _, stream := range []bool{false, true} {
 			made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"short of money","workspace_id":%q,"scopes":["completions.write","mcp.invoke"],"usage_limits":{"type":"tokens","credit_limit":40000}}`, r.workspace()))
 			trace := fmt.Sprintf("%s with a budget %t", c.name, stream)
@@ -77,13 +77,13 @@ func TestToolRunsWantSignIn(t *testing.T) {
 			t.Errorf("the key of a user is shown to who made it: %v", made)
 		}
 		key := l.as(l.session, "POST", "/api-keys/"+made["id"].(string)+"/collect", "").json(t)["key"].(string)
-		for _, c := range toolAsks {
-			ask := func(stream bool) reply {
+		for _, c := range toolRequests {
+			send := func(stream bool) reply {
 				return l.call("POST", c.path, c.body("@mock/gpt-4o", "mock: call=tool1 {\"text\":\"hey\"}\nGo.", serverTool(slug, ""), fmt.Sprintf(`,"stream":%t`, stream)),
 					"X-Gateway-Beta", toolsHeader, "X-Gateway-Api-Key", key)
 			}
 			for _, stream := range []bool{false, true} {
-				got := ask(stream)
+				got := send(stream)
 				l.wants(c.name+" before", got, 424, "tools[0].server_label", l.base+"/oauth/upstream-connect?link=")
 				if strings.Contains(got.header.Get("Content-Type"), "event-stream") {
 					t.Errorf("%s: %v", c.name, got.header)
@@ -97,7 +97,7 @@ func TestToolRunsWantSignIn(t *testing.T) {
 				l.wants("back", l.hop(back, jar), 200, "You are signed in")
 			}
 		}
-		for _, c := range toolAsks {
+		for _, c := range toolRequests {
 			for _, stream := range []bool{false, true} {
 				got := l.call("POST", c.path, c.body("@mock/gpt-4o", "mock: call=tool1 {\"text\":\"hey\"}\nGo.", serverTool(slug, ""), fmt.Sprintf(`,"stream":%t`, stream)),
 					"X-Gateway-Beta", toolsHeader, "X-Gateway-Api-Key", key)

@@ -17,7 +17,7 @@ func TestToolRunsJudgeResults(t *testing.T) {
 	check := func(scope, more string) string {
 		return fmt.Sprintf(`{"output_guardrails":[{"name":"results","regexMatch":{"rule":"said h[e]y","not":true%s}%s}]}`, scope, more)
 	}
-	for _, c := range toolAsks {
+	for _, c := range toolRequests {
 		for _, stream := range []bool{false, true} {
 			for _, g := range []struct{ name, config, has, hasNot string }{
 				{"denied", check(`,"scope":"tool_results"`, `,"deny":true`), `Guardrail \"results\", check default.regexMatch`, "said hey"},

@@ -20,13 +20,13 @@ import (
 // toolsHeader has the gateway call the tools of its MCP servers itself.
 const toolsHeader = "server-side-mcp-2026-06-01"
 
-// toolAsk is a request of one of the two shapes of clients. more are members of the body.
-type toolAsk struct {
+// toolRequest is a request of one of the two shapes of clients. more are members of the body.
+type toolRequest struct {
 	name, path string
 	body       func(model, text, tools, more string) string
 }
 
-var toolAsks = []toolAsk{
+var toolRequests = []toolRequest{
 	{"responses", "/responses", func(model, text, tools, more string) string {
 		return fmt.Sprintf(`{"model":%q,"input":[{"role":"user","content":%q}],"tools":[%s]%s}`, model, text, tools, more)
 	}},
@@ -41,7 +41,7 @@ func serverTool(slug, more string) string {
 
 // answered returns the kinds of parts that an answer has, and all that it says; for a
 // stream, those in its last event.
-func (a *toolAsk) answered(t *testing.T, got *reply, stream bool) (kinds []string, whole string) {
+func (a *toolRequest) answered(t *testing.T, got *reply, stream bool) (kinds []string, whole string) {
 	t.Helper()
 	of := got.body
 	var v struct {
@@ -109,7 +109,7 @@ func TestToolRuns(t *testing.T) {
 		r.registerMCP("up-"+era, up.URL, "")
 	}
 	const text = "mock: call=tool3 {\"text\":\"hey\"}\nSay hey by tool3."
-	for i, c := range toolAsks {
+	for i, c := range toolRequests {
 		for j, p := range shapes() {
 			for _, stream := range []bool{false, true} {
 				slug := "up-" + []string{stateless, sessions}[(i+j)%2]
@@ -169,7 +169,7 @@ func (r *running) checkToolRecords(t *testing.T, trace string, got *reply, strea
 	if turns != 2 || calls != 1 {
 		t.Errorf("%s: %d turns, %d calls of %d records", trace, turns, calls, len(all))
 	}
-	told := int64(0)
+	reported := int64(0)
 	for _, e := range append(events(got.body), got.body) {
 		var v struct {
 			Usage struct {
@@ -182,11 +182,11 @@ func (r *running) checkToolRecords(t *testing.T, trace string, got *reply, strea
 			}
 		}
 		if json.Unmarshal([]byte(e), &v) == nil {
-			told = max(v.Usage.Output, v.Response.Usage.Output, told)
+			reported = max(v.Usage.Output, v.Response.Usage.Output, reported)
 		}
 	}
-	if told != out {
-		t.Errorf("%s: %d output tokens are told, %d booked", trace, told, out)
+	if reported != out {
+		t.Errorf("%s: %d output tokens are told, %d booked", trace, reported, out)
 	}
 }
 
@@ -206,14 +206,14 @@ func TestToolRunsOfWhom(t *testing.T) {
 	at := fmt.Sprintf(`"workspace_id":%q`, r.workspace())
 	closed := r.admin("GET", "/mcp-servers/closed?workspace_id="+r.workspace(), "")
 	r.admin("PUT", "/mcp-servers/"+closed["id"].(string)+"/user-access", `{"default_user_access":"deny",`+at+`}`)
-	for _, c := range toolAsks {
-		ask := func(key, tools, more string) reply {
+	for _, c := range toolRequests {
+		send := func(key, tools, more string) reply {
 			return r.call("POST", c.path, c.body("@mock/gpt-4o", "hi", tools, more), "X-Gateway-Beta", toolsHeader, "X-Gateway-Api-Key", key)
 		}
 		for name, w := range map[string]struct {
 			key, tools, more string
 			status           int
-			says             string
+			message          string
 		}{
 			"no scope":        {r.newKeyOf("completions.write"), serverTool("files", ""), "", 403, "mcp.invoke"},
 			"no completions":  {r.newKeyOf("mcp.invoke"), serverTool("files", ""), "", 403, "completions.write"},
@@ -228,8 +228,8 @@ func TestToolRunsOfWhom(t *testing.T) {
 			"no slug":         {workspaceKey, serverTool("", ""), "", 400, "tools[0].server_label"},
 			"too few calls":   {workspaceKey, serverTool("files", ""), `,"max_tool_calls":0`, 400, "max_tool_calls"},
 		} {
-			got := ask(w.key, w.tools, w.more)
-			if got.status != w.status || !strings.Contains(got.body, w.says) {
+			got := send(w.key, w.tools, w.more)
+			if got.status != w.status || !strings.Contains(got.body, w.message) {
 				t.Errorf("%s, %s: %d %s", c.name, name, got.status, got.body)
 			}
 		}
@@ -240,7 +240,7 @@ func TestToolRunsOfWhom(t *testing.T) {
 	}
 	// A tool that is off is neither offered nor called.
 	r.admin("PUT", "/mcp-servers/"+server+"/capabilities", `{"capabilities":[{"name":"tool0","type":"tool","enabled":false}],`+at+`}`)
-	got := r.call("POST", "/responses", toolAsks[0].body("@mock/gpt-4o", "mock: no-tools\nhi", serverTool("files", ""), ""), "X-Gateway-Beta", toolsHeader)
+	got := r.call("POST", "/responses", toolRequests[0].body("@mock/gpt-4o", "mock: no-tools\nhi", serverTool("files", ""), ""), "X-Gateway-Beta", toolsHeader)
 	if strings.Contains(got.body, `"tool0"`) || !strings.Contains(got.body, `"tool1"`) {
 		t.Errorf("offered: %s", got.body)
 	}
@@ -264,13 +264,13 @@ func TestToolRunsAreBounded(t *testing.T) {
 		return nil, nil, fmt.Errorf("the disk is full")
 	})
 	r.registerMCP("files", up.URL, "")
-	ask := func(text, more string, headers ...string) reply {
-		return r.call("POST", "/responses", toolAsks[0].body("@mock/gpt-4o", text, serverTool("files", ""), more), append([]string{"X-Gateway-Beta", toolsHeader}, headers...)...)
+	send := func(text, more string, headers ...string) reply {
+		return r.call("POST", "/responses", toolRequests[0].body("@mock/gpt-4o", text, serverTool("files", ""), more), append([]string{"X-Gateway-Beta", toolsHeader}, headers...)...)
 	}
 	again := "mock: tools=1 call=tool3 {\"text\":\"hey\"}\nAgain."
 	for more, calls := range map[string]int{`,"max_tool_calls":2`: 2, "": 9} {
-		got := ask(again, more)
-		kinds, _ := toolAsks[0].answered(t, &got, false)
+		got := send(again, more)
+		kinds, _ := toolRequests[0].answered(t, &got, false)
 		made := 0
 		for _, k := range kinds {
 			if k == "mcp_call" {
@@ -281,18 +281,18 @@ func TestToolRunsAreBounded(t *testing.T) {
 			t.Errorf("%q: %d, %v", more, got.status, kinds)
 		}
 	}
-	if got := ask("mock: call=broken {\"text\":\"x\"}\nGo.", ""); !strings.Contains(got.body, "the disk is full") || !strings.Contains(got.body, "mcp_tool_execution_error") || !strings.Contains(got.body, `"type":"message"`) {
+	if got := send("mock: call=broken {\"text\":\"x\"}\nGo.", ""); !strings.Contains(got.body, "the disk is full") || !strings.Contains(got.body, "mcp_tool_execution_error") || !strings.Contains(got.body, `"type":"message"`) {
 		t.Errorf("a tool that fails: %d %s", got.status, got.body)
 	}
 	at := fmt.Sprintf(`"workspace_id":%q`, r.workspace())
 	words := r.admin("POST", "/guardrails", `{"name":"words","checks":[{"id":"default.regexMatch","parameters":{"rule":"said hunter2","not":true}}],"actions":{"deny":true},`+at+`}`)
 	r.admin("PUT", "/admin/workspaces/"+r.workspace(), fmt.Sprintf(`{"defaults":{"output_guardrails":[%q]}}`, words["id"]))
-	if got := ask("mock: call=tool1 {\"text\":\"hunter2\"}\nGo.", ""); got.status != 200 || strings.Contains(got.body, `"output":"said hunter2"`) || strings.Contains(got.body, "says: said hunter2") || !strings.Contains(got.body, "denied this call") {
+	if got := send("mock: call=tool1 {\"text\":\"hunter2\"}\nGo.", ""); got.status != 200 || strings.Contains(got.body, `"output":"said hunter2"`) || strings.Contains(got.body, "says: said hunter2") || !strings.Contains(got.body, "denied this call") {
 		t.Errorf("a guardrail: %d %s", got.status, got.body)
 	}
 	r.admin("PUT", "/admin/workspaces/"+r.workspace(), `{"defaults":{"output_guardrails":[]}}`)
 	r.admin("POST", "/policies/rate-limits", `{"name":"calls","conditions":[{"key":"mcp_server","value":"files"}],"group_by":[{"key":"mcp_tool"}],"target":"mcp_tools","type":"requests","unit":"rpd","value":1,`+at+`}`)
-	got := ask("mock: tools=1 call=tool2 {\"text\":\"hey\"}\nGo.", `,"max_tool_calls":2`)
+	got := send("mock: tools=1 call=tool2 {\"text\":\"hey\"}\nGo.", `,"max_tool_calls":2`)
 	if got.status != 200 || strings.Count(got.body, `"output":"said hey"`) != 1 || strings.Count(got.body, `"code":429`) != 1 {
 		t.Errorf("a policy: %d %s", got.status, got.body)
 	}
@@ -308,18 +308,18 @@ func TestToolRunsStopForTheClient(t *testing.T) {
 	ours := serverTool("files", `,"allowed_tools":["tool3"]`)
 	headers := []string{"X-Gateway-Beta", toolsHeader}
 	schema := `{"type":"object","properties":{}}`
-	const ask = "mock: parallel\nDo both."
-	body := toolAsks[0].body("@mock/gpt-4o", ask, ours+`,{"type":"function","name":"mine","parameters":`+schema+`,"strict":false}`, "")
+	const prompt = "mock: parallel\nDo both."
+	body := toolRequests[0].body("@mock/gpt-4o", prompt, ours+`,{"type":"function","name":"mine","parameters":`+schema+`,"strict":false}`, "")
 	got := r.call("POST", "/responses", body, headers...)
 	var first struct{ Output []map[string]any }
 	if err := json.Unmarshal([]byte(got.body), &first); err != nil || got.status != 200 {
 		t.Fatalf("%v %d %s", err, got.status, got.body)
 	}
-	kinds, _ := toolAsks[0].answered(t, &got, false)
+	kinds, _ := toolRequests[0].answered(t, &got, false)
 	if !slices.Equal(kinds, []string{"mcp_list_tools", "mcp_call", "function_call"}) || first.Output[1]["status"] != "completed" {
 		t.Fatalf("%v %s", kinds, got.body)
 	}
-	input := []any{map[string]any{"role": "user", "content": ask}}
+	input := []any{map[string]any{"role": "user", "content": prompt}}
 	for _, item := range first.Output {
 		input = append(input, item)
 	}
@@ -330,17 +330,17 @@ func TestToolRunsStopForTheClient(t *testing.T) {
 	whole["input"] = raw
 	again, _ := json.Marshal(whole)
 	got = r.call("POST", "/responses", string(again), headers...)
-	if kinds, _ := toolAsks[0].answered(t, &got, false); got.status != 200 || !slices.Equal(kinds, []string{"message"}) {
+	if kinds, _ := toolRequests[0].answered(t, &got, false); got.status != 200 || !slices.Equal(kinds, []string{"message"}) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 
-	got = r.call("POST", "/messages", toolAsks[1].body("@mock-anthropic/claude-sonnet-4-5", ask, ours+`,{"name":"mine","input_schema":`+schema+`}`, ""), headers...)
-	kinds, _ = toolAsks[1].answered(t, &got, false)
+	got = r.call("POST", "/messages", toolRequests[1].body("@mock-anthropic/claude-sonnet-4-5", prompt, ours+`,{"name":"mine","input_schema":`+schema+`}`, ""), headers...)
+	kinds, _ = toolRequests[1].answered(t, &got, false)
 	if !slices.Equal(kinds, []string{"mcp_tool_use", "tool_use", "mcp_tool_result"}) && !slices.Equal(kinds, []string{"text", "mcp_tool_use", "tool_use", "mcp_tool_result"}) || !strings.Contains(got.body, `"stop_reason":"tool_use"`) {
 		t.Errorf("%v %s", kinds, got.body)
 	}
 
-	event := toolAsks[0].body("@mock/gpt-4o", "mock: call=tool3 {\"text\":\"hey\"}\nGo.", ours, "")
+	event := toolRequests[0].body("@mock/gpt-4o", "mock: call=tool3 {\"text\":\"hey\"}\nGo.", ours, "")
 	if got := r.call("GET", "/responses", event, headers...); !strings.Contains(got.body, `"mcp_call"`) || !strings.Contains(got.body, "said hey") {
 		t.Errorf("over a WebSocket: %d %s", got.status, got.body)
 	}
@@ -363,7 +363,7 @@ func TestToolRunsEnd(t *testing.T) {
 	})
 	t.Cleanup(sync.OnceFunc(func() { close(release) }))
 	r.registerMCP("files", up.URL, "")
-	for i, c := range toolAsks {
+	for i, c := range toolRequests {
 		for _, stream := range []bool{false, true} {
 			made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"two a day","workspace_id":%q,"scopes":["completions.write","mcp.invoke"],"rate_limits":[{"type":"requests","unit":"rpd","value":2}]}`, r.workspace()))
 			key := made["key"].(string)
@@ -380,7 +380,7 @@ func TestToolRunsEnd(t *testing.T) {
 		}
 	}
 	ctx, leave := context.WithCancel(context.Background())
-	req, err := http.NewRequestWithContext(ctx, "POST", r.base+"/responses", strings.NewReader(toolAsks[0].body("@mock/gpt-4o", "mock: call=wait {\"text\":\"x\"}\nGo.", serverTool("files", ""), `,"stream":true`)))
+	req, err := http.NewRequestWithContext(ctx, "POST", r.base+"/responses", strings.NewReader(toolRequests[0].body("@mock/gpt-4o", "mock: call=wait {\"text\":\"x\"}\nGo.", serverTool("files", ""), `,"stream":true`)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ var cutAnswers = []struct {
 }
 
 // The answer's length may be announced, or not; it may be compressed.
-func TestWhatCameOfACutAnswerIsBooked(t *testing.T) {
+func TestReceivedPartOfACutResponseIsRecorded(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	var text []byte
@@ -148,18 +148,18 @@ func TestWhatCameOfACutAnswerIsBooked(t *testing.T) {
 			saved[c.provider] = true
 			r.save("cut-"+c.provider, fmt.Sprintf(`"ai_provider_id":%q,"key":"sk-cut","configurations":{"custom_host":%q}`, c.provider, host.URL+"/v1"))
 		}
-		ask := `{"model":"MODEL","messages":[{"role":"user","content":"Hello you"}],"max_tokens":900}`
+		request := `{"model":"MODEL","messages":[{"role":"user","content":"Hello you"}],"max_tokens":900}`
 		switch c.path {
 		case "/completions":
-			ask = `{"model":"MODEL","prompt":"Hello you","max_tokens":900}`
+			request = `{"model":"MODEL","prompt":"Hello you","max_tokens":900}`
 		case "/responses", "/embeddings":
-			ask = `{"model":"MODEL","input":"Hello you"}`
+			request = `{"model":"MODEL","input":"Hello you"}`
 		}
 		answer := []byte(replaced(c.answer, "TEXT", string(text)))
 		body.Store(&answer)
 		for _, announced := range []bool{false, true} {
 			length.Store(announced)
-			got := r.call("POST", c.path, replaced(ask, "MODEL", "@cut-"+c.provider+"/gpt-4o-mini"))
+			got := r.call("POST", c.path, replaced(request, "MODEL", "@cut-"+c.provider+"/gpt-4o-mini"))
 			if got.status != 502 {
 				t.Errorf("%d: %d %s", i, got.status, got.body)
 			}

@@ -18,10 +18,10 @@ import (
 // end is seen, and what states no number is not sent while a budget is in force.
 func TestUnitsAreReservedAndBooked(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int64
+	var requests atomic.Int64
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		asked.Add(1)
+		requests.Add(1)
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/videos"):
@@ -57,11 +57,11 @@ func TestUnitsAreReservedAndBooked(t *testing.T) {
 		{"images of an unknown operation", "@films", "POST", "/proxy/anything", `{"model":"dall-e-3","prompt":"x"}`, "1", nil, 412, "0", "0"},
 		{"a chat with a model priced by images", "@films", "POST", "/chat/completions", `{"model":"dall-e-3","messages":[{"role":"user","content":"x"}]}`, "1", nil, 412, "0", "0"},
 	} {
-		key, before := r.newKey(`"usage_limits":{"type":"cost","credit_limit":`+c.limit+`}`), asked.Load()
+		key, before := r.newKey(`"usage_limits":{"type":"cost","credit_limit":`+c.limit+`}`), requests.Load()
 		headers := append([]string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", c.provider}, c.more...)
 		got := r.call(c.method, c.path, c.body, headers...)
-		if got.status != c.status || (asked.Load() > before) != (c.status == 200) {
-			t.Errorf("%s: %d %s, the provider was asked %d times", c.name, got.status, got.body, asked.Load()-before)
+		if got.status != c.status || (requests.Load() > before) != (c.status == 200) {
+			t.Errorf("%s: %d %s, the provider was asked %d times", c.name, got.status, got.body, requests.Load()-before)
 			continue
 		}
 		eventually(t, func() error {
@@ -145,11 +145,11 @@ func TestVideosAreBookedAsTheyAreDelivered(t *testing.T) {
 	host := httptest.NewServer(h)
 	t.Cleanup(host.Close)
 	const veo = "/proxy/v1beta/models/veo-3.0-generate-001"
-	for name, asks := range map[string]bool{"read by the client": true, "read by the gateway": false} {
+	for name, byClient := range map[string]bool{"read by the client": true, "read by the gateway": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := start(t)
-			if !asks {
+			if !byClient {
 				r = startIn(t, t.TempDir(), soon)
 			}
 			r.save("films", fmt.Sprintf(`"ai_provider_id":"openai","key":"k-films","configurations":{"custom_host":%q}`, host.URL))
@@ -175,7 +175,7 @@ func TestVideosAreBookedAsTheyAreDelivered(t *testing.T) {
 				}
 				id := got.body[strings.Index(got.body, "job_"):]
 				id, _, _ = strings.Cut(id, `"`)
-				if asks {
+				if byClient {
 					r.call("GET", read+id, "", headers...)
 					if limits := limitsOf(r, key); c.limits != "" && (fmt.Sprint(limits["current_usage"]) != "0" || fmt.Sprint(limits["reserved_usage"]) == "0") {
 						t.Errorf("%+v: while it is made: %v", c, limits)

@@ -78,7 +78,7 @@ func writeAll(t *testing.T, r *running, mock *mockprovider.Server) (key string) 
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 	}
-	file := r.keep(workspaceKey, chatRows(2, "@mine/gpt-4o-mini", greeting))
+	file := r.storeRows(workspaceKey, chatRows(2, "@mine/gpt-4o-mini", greeting))
 	r.ended(workspaceKey, r.runBatch(workspaceKey, file, ""))
 	r.records(5)
 	eventually(t, func() error {

@@ -28,10 +28,10 @@ const (
 	older = `{"name":"Agent","url":"http://agent.internal/","protocolVersion":"0.3.0","preferredTransport":"JSONRPC","additionalInterfaces":[{"url":"http://agent.internal/rest","transport":"HTTP+JSON"},{"url":"grpc://x","transport":"GRPC"}],"signatures":[{"protected":"x","signature":"y"}],"skills":[{"id":"one","name":"One","description":"d","tags":["t"]},{"id":"two","name":"Two"},{"name":"nameless"}],"x-kept":{"n":1.50}}`
 )
 
-func newHouse(t testing.TB) *admintest.Installation { return newHouseAt(t, time.Now) }
+func newInstallation(t testing.TB) *admintest.Installation { return newInstallationAt(t, time.Now) }
 
-// newHouseAt is newHouse with a clock for secret managers.
-func newHouseAt(t testing.TB, now func() time.Time) *admintest.Installation {
+// newInstallationAt is newInstallation with a clock for secret managers.
+func newInstallationAt(t testing.TB, now func() time.Time) *admintest.Installation {
 	t.Helper()
 	policy, err := egress.ParseAllow("127.0.0.0/8")
 	if err != nil {
@@ -69,7 +69,7 @@ func register(h *admintest.Installation, who, url, more string) string {
 
 func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	s := agent(t, cardPath, older, "")
 	admintest.CheckFamily(t, h)
 	of := register(h, key, s.URL, "")
@@ -109,7 +109,7 @@ const cardPath, olderPath = "/.well-known/agent-card.json", "/.well-known/agent.
 
 func TestAnswersArePinned(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.VaultReference("ref", "https://vault.example.com")
 	h.Do("POST", "/agent-integrations?workspace_id="+h.One, chief, `{"name":"A","slug":"a","url":"https://agent.example.com","auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.X-Pass","secret_reference_id":"ref"}],"configurations":{"forward_headers":["x-trace"]}}`).OK()
 	h.Do("POST", "/agent-servers", key, `{"name":"S","slug":"my-agent","agent_integration_id":"a","description":"d"}`).OK()
@@ -123,7 +123,7 @@ func TestAnswersArePinned(t *testing.T) {
 
 func TestRewriteReplacesAddressesAndSecurity(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	s := agent(t, olderPath, older, "") // only at the path of early versions
 	register(h, key, s.URL+"/", "")
 	h.Do("POST", "/agent-servers", key, `{"name":"S","slug":"my-agent","agent_integration_id":"a"}`).OK()
@@ -161,7 +161,7 @@ func TestRewriteReplacesAddressesAndSecurity(t *testing.T) {
 
 func TestFetchReturnsCardsOfUnregisteredAgents(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	s := agent(t, cardPath, older, "pass")
 	body := func(url, headers string) string { return fmt.Sprintf(`{"url":%q,"headers":{%s}}`, url, headers) }
 	got := h.Do("POST", "/agent-integrations/fetch-agent-card", key, body(s.URL, `"X-Agent-Pass":"pass"`)).OK()
@@ -189,7 +189,7 @@ func TestFetchReturnsCardsOfUnregisteredAgents(t *testing.T) {
 
 func TestRegistrationSucceedsWithoutACard(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	var hits atomic.Int32
 	inwards := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
 	defer inwards.Close()
@@ -213,7 +213,7 @@ func TestRegistrationSucceedsWithoutACard(t *testing.T) {
 
 func TestCredentialsAreNeverShown(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	const secret = "very-secret-pass-of-mine"
 	s := agent(t, cardPath, older, secret)
 	register(h, key, s.URL, `,"auth_type":"headers","configurations":{"headers":{"X-Agent-Pass":"`+secret+`"}}`)
@@ -241,7 +241,7 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 
 func TestAgentsOfTheOrganisation(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	s := agent(t, cardPath, older, "")
 	of := register(h, chief, s.URL, "")
 	srv := `{"name":"S","slug":"same","agent_integration_id":"a"}`

@@ -4,7 +4,7 @@ import "testing"
 
 func TestHeadersOfAgentsStayAtTheirAddress(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/agent-integrations", key, `{"name":"A","slug":"a","url":"https://agent.example.com","auth_type":"headers","configurations":{"headers":{"X-Pass":"saved-secret"}}}`).OK()
 	for _, more := range []string{"", `,"auth_type":"none"`, `,"configurations":{"push_notifications":true}`} {
 		h.Do("PUT", "/agent-integrations/a", key, `{"url":"https://attacker.example.com"`+more+`}`).Refused(400, "AB01", "url")

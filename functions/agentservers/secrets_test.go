@@ -17,7 +17,7 @@ import (
 func TestSecretsOfManagersAreResolved(t *testing.T) {
 	t.Parallel()
 	apart := &admintest.Clock{}
-	h, vault := newHouseAt(t, apart.Now), admintest.NewVault(t, "one")
+	h, vault := newInstallationAt(t, apart.Now), admintest.NewVault(t, "one")
 	var mu sync.Mutex
 	wanted := "one"
 	want := func(pass string) { mu.Lock(); wanted = pass; mu.Unlock() }

@@ -28,7 +28,7 @@ import (
 // noon is the time of the tests' records.
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-func newHouse(t testing.TB) (*admintest.Installation, *segment.Archive) {
+func newInstallation(t testing.TB) (*admintest.Installation, *segment.Archive) {
 	t.Helper()
 	var archive *segment.Archive
 	h := admintest.Build(t, func(d admin.Deps) []admin.Family {
@@ -90,7 +90,7 @@ const day = "time_of_generation_min=2026-03-10T00:00:00%2B05:30&time_of_generati
 const hour = "time_of_generation_min=2026-03-10T11:00:00Z&time_of_generation_max=2026-03-10T12:00:59Z"
 
 func TestFamilyChecks(t *testing.T) {
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	admintest.CheckFamily(t, h)
 }
 
@@ -120,7 +120,7 @@ func routes() map[string]string {
 }
 
 func TestAnswersAreAsDocumented(t *testing.T) {
-	h, a := newHouse(t)
+	h, a := newInstallation(t)
 	fill(t, h, a)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(admin.OpenAPI("t", "1", h.Families...)))
 	if err != nil {
@@ -169,7 +169,7 @@ func sum(a admintest.Answer, member string) (total float64) {
 }
 
 func TestGraphsEqualTheSumOverTheRecords(t *testing.T) {
-	h, a := newHouse(t)
+	h, a := newInstallation(t)
 	records := fill(t, h, a)
 	var cents, tokens, failed float64
 	for i := range records {
@@ -197,7 +197,7 @@ func TestGraphsEqualTheSumOverTheRecords(t *testing.T) {
 }
 
 func TestBucketsFollowTheLengthAndTheOffset(t *testing.T) {
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	for _, c := range []struct {
 		from, to, first, second string
 		n                       int
@@ -217,7 +217,7 @@ func TestBucketsFollowTheLengthAndTheOffset(t *testing.T) {
 }
 
 func TestFiltersNarrowTheAnswers(t *testing.T) {
-	h, a := newHouse(t)
+	h, a := newInstallation(t)
 	fill(t, h, a)
 	for query, want := range map[string]float64{
 		"": 10, "&status_code=429": 2, "&status_code=429,500": 4, "&configs=pc-a": 2, "&ai_model=m0": 5, "&ai_org_model=openai__m1": 5, "&ai_org_model=anthropic__m1": 0,
@@ -232,7 +232,7 @@ func TestFiltersNarrowTheAnswers(t *testing.T) {
 }
 
 func TestEachCallerSeesItsOwnNumbers(t *testing.T) {
-	h, a := newHouse(t)
+	h, a := newInstallation(t)
 	fill(t, h, a)
 	one := made(admintest.Org, h.One, admintest.OneSlug, 11)
 	if err := a.Ingest(context.Background(), []usage.Record{one}); err != nil {
@@ -264,7 +264,7 @@ func TestEachCallerSeesItsOwnNumbers(t *testing.T) {
 }
 
 func TestCacheSummary(t *testing.T) {
-	h, a := newHouse(t)
+	h, a := newInstallation(t)
 	fill(t, h, a)
 	got := h.Do("GET", "/analytics/summary/cache?"+day, admintest.WorkspaceA, nil).OK()
 	if s, _ := json.Marshal(got.At("summary")); got.Text("object") != "analytics-summary" || got.At("summary", "hits") != 2.0 || got.At("summary", "avg_latency") != 650.0 || got.At("summary", "total_requests") != 10.0 {
@@ -286,7 +286,7 @@ func TestCacheSummary(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	h, a := newHouse(t)
+	h, a := newInstallation(t)
 	fill(t, h, a)
 	for at, want := range map[string]string{
 		"/analytics/groups/users?" + day:                                          `[{"cost":15,"cost_unit":"cents","cost_usd":0.15,"object":"analytics-group","requests":4,"user":"user-0"},{"cost":12,"cost_unit":"cents","cost_usd":0.12,"object":"analytics-group","requests":3,"user":"user-1"},{"cost":7,"cost_unit":"cents","cost_usd":0.07,"object":"analytics-group","requests":3,"user":"user-2"}]`,
@@ -316,7 +316,7 @@ func TestGroups(t *testing.T) {
 }
 
 func TestBadQuestionsNameTheirParameter(t *testing.T) {
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	for at, field := range map[string]string{
 		"/analytics/groups/colour?" + day:                                        "groupBy",
 		"/analytics/groups/Model?" + day:                                         "groupBy",
@@ -341,7 +341,7 @@ func TestBadQuestionsNameTheirParameter(t *testing.T) {
 }
 
 func BenchmarkGraphOverADayOfTraffic(b *testing.B) {
-	h, a := newHouse(b)
+	h, a := newInstallation(b)
 	const n = 50_000
 	for from := 0; from < n; from += 1000 {
 		batch := make([]usage.Record, 1000)

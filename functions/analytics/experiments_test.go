@@ -20,9 +20,9 @@ import (
 
 const trial = "6f1c0d9e-2f0b-4f57-8c0a-3a4f0e8a0001"
 
-// keep stores the prompt p with an experiment over its versions 1 and 2, which began an
+// storeExperiment stores the prompt p with an experiment over its versions 1 and 2, which began an
 // hour before noon.
-func keep(t *testing.T, h *admintest.Installation) {
+func storeExperiment(t *testing.T, h *admintest.Installation) {
 	t.Helper()
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
 	body := fmt.Sprintf(`{"variants":[{"version":1,"weight":60},{"version":2,"weight":40}],"started_at":%q}`, noon.Add(-time.Hour).Format(time.RFC3339))
@@ -38,8 +38,8 @@ func keep(t *testing.T, h *admintest.Installation) {
 
 func TestVersionsOfAnExperimentAreCompared(t *testing.T) {
 	t.Parallel()
-	h, archive := newHouse(t)
-	keep(t, h)
+	h, archive := newInstallation(t)
+	storeExperiment(t, h)
 	var all []usage.Record
 	record := func(i int, version int64, status int, cost int64) *usage.Record {
 		r := made(admintest.Org, h.One, admintest.OneSlug, i)

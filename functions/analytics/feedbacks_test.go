@@ -15,7 +15,7 @@ import (
 )
 
 func TestGraphsOfFeedbackEqualTheSumOverIt(t *testing.T) {
-	h, a := newHouse(t)
+	h, a := newInstallation(t)
 	var all []usage.Record
 	for i := range 6 {
 		r := made(admintest.Org, h.One, admintest.OneSlug, i)
@@ -39,7 +39,7 @@ func TestGraphsOfFeedbackEqualTheSumOverIt(t *testing.T) {
 	}
 	give(h.One, feedback.Feedback{Trace: "a", Value: 10, Weight: 1}, feedback.Feedback{Trace: "b", Value: -5, Weight: 0.5}, feedback.Feedback{Trace: "b", Value: 10, Weight: 0.25}, feedback.Feedback{Trace: "unknown", Value: 4, Weight: 1})
 	give(h.Two, feedback.Feedback{Trace: "a", Value: -10, Weight: 1})
-	ask := func(graph, query, key string) admintest.Answer {
+	get := func(graph, query, key string) admintest.Answer {
 		t.Helper()
 		return h.Do("GET", "/analytics/graphs/"+graph+"?"+query, key, nil).OK()
 	}
@@ -50,25 +50,25 @@ func TestGraphsOfFeedbackEqualTheSumOverIt(t *testing.T) {
 		}
 	}
 	for _, query := range []string{day, hour} {
-		got := ask("feedbacks", query, admintest.WorkspaceA)
+		got := get("feedbacks", query, admintest.WorkspaceA)
 		is("total", got.At("summary", "total"), 4)
 		is("points", sum(got, "total"), 4)
-		is("mean", ask("feedbacks/weighted", query, admintest.WorkspaceA).At("summary", "avg"), (10-2.5+2.5+4)/4)
-		is("scores", ask("feedbacks/scores", query, admintest.WorkspaceA).At("data_points"), []map[string]int{{"score": -5, "total": 1}, {"score": 4, "total": 1}, {"score": 10, "total": 2}})
-		is("models", ask("feedbacks/ai-models", query, admintest.WorkspaceA).At("data_points"), []map[string]any{{"ai_model": "m0", "total": 3, "avg_weighted_feedback": 10.0 / 3}})
+		is("mean", get("feedbacks/weighted", query, admintest.WorkspaceA).At("summary", "avg"), (10-2.5+2.5+4)/4)
+		is("scores", get("feedbacks/scores", query, admintest.WorkspaceA).At("data_points"), []map[string]int{{"score": -5, "total": 1}, {"score": 4, "total": 1}, {"score": 10, "total": 2}})
+		is("models", get("feedbacks/ai-models", query, admintest.WorkspaceA).At("data_points"), []map[string]any{{"ai_model": "m0", "total": 3, "avg_weighted_feedback": 10.0 / 3}})
 	}
-	is("of requests that pass", ask("feedbacks", day+"&ai_org_model=openai__m0", admintest.WorkspaceA).At("summary", "total"), 3)
-	is("of no request", ask("feedbacks", day+"&trace_id=none", admintest.WorkspaceA).At("summary", "total"), 0)
-	is("of an older day", ask("feedbacks", "time_of_generation_min=2026-03-01&time_of_generation_max=2026-03-02", admintest.WorkspaceA).At("summary", "total"), 0)
-	is("of another workspace", ask("feedbacks", day, admintest.WorkspaceB).At("summary", "total"), 1)
-	is("of another organisation", ask("feedbacks", day, admintest.OtherAdmin).At("summary", "total"), 0)
-	is("of the organisation", ask("feedbacks", day, admintest.AdminKey).At("summary", "total"), 5)
+	is("of requests that pass", get("feedbacks", day+"&ai_org_model=openai__m0", admintest.WorkspaceA).At("summary", "total"), 3)
+	is("of no request", get("feedbacks", day+"&trace_id=none", admintest.WorkspaceA).At("summary", "total"), 0)
+	is("of an older day", get("feedbacks", "time_of_generation_min=2026-03-01&time_of_generation_max=2026-03-02", admintest.WorkspaceA).At("summary", "total"), 0)
+	is("of another workspace", get("feedbacks", day, admintest.WorkspaceB).At("summary", "total"), 1)
+	is("of another organisation", get("feedbacks", day, admintest.OtherAdmin).At("summary", "total"), 0)
+	is("of the organisation", get("feedbacks", day, admintest.AdminKey).At("summary", "total"), 5)
 	// Trace a has 10; trace b 0 in the mean, and two requests.
 	for query, want := range map[string]int{"_min=-10": 3, "_min=0.001": 1, "_max=0": 2, "_min=0&weighted_feedback_max=0": 2, "_min=10": 1, "_max=-1": 0, "_max=0&trace_id=a": 0, "_min=0&trace_id=a,c": 1} {
 		query = day + "&weighted_feedback" + query
-		is("requests with"+query, ask("requests", query, admintest.WorkspaceA).At("summary", "total"), want)
+		is("requests with"+query, get("requests", query, admintest.WorkspaceA).At("summary", "total"), want)
 	}
-	is("requests of another workspace", ask("requests", day+"&weighted_feedback_min=-10", admintest.WorkspaceB).At("summary", "total"), 0)
+	is("requests of another workspace", get("requests", day+"&weighted_feedback_min=-10", admintest.WorkspaceB).At("summary", "total"), 0)
 	rows := func(key string) any {
 		return h.Do("GET", "/analytics/groups/metadata/team?"+day+"&order_by=requests:asc", key, nil).OK().At("data")
 	}
@@ -81,8 +81,8 @@ func TestGraphsOfFeedbackEqualTheSumOverIt(t *testing.T) {
 }
 
 // The previous period is as long as the requested one, and each request is in one of them.
-func TestGraphsTellOfTheTimeBefore(t *testing.T) {
-	h, a := newHouse(t)
+func TestGraphsReportThePreviousPeriod(t *testing.T) {
+	h, a := newInstallation(t)
 	fill(t, h, a)
 	const period = "time_of_generation_min=2026-03-10T11:55:00Z&time_of_generation_max=2026-03-10T12:00:00Z&compare=previous"
 	for _, name := range []string{"requests", "cost", "latency", "errors/rate", "cache/hit-rate", "users", "feedbacks"} {

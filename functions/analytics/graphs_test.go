@@ -13,7 +13,7 @@ import (
 
 func TestSeveralGraphsAreThoseOfTheirOwnPaths(t *testing.T) {
 	t.Parallel()
-	h, a := newHouse(t)
+	h, a := newInstallation(t)
 	fill(t, h, a)
 	q := url.Values{"time_of_generation_min": {noon.Add(-time.Hour).Format(time.RFC3339)}, "time_of_generation_max": {noon.Add(time.Hour).Format(time.RFC3339)}, "compare": {"previous"}, "ai_model": {"m1"}}
 	names := report.GraphNames()

@@ -42,7 +42,7 @@ func TestTheHealthOfEachSavedProviderIsListed(t *testing.T) {
 
 // The route answers as documented, and needs the right to list providers.
 func TestTheHealthOfProvidersIsAnswered(t *testing.T) {
-	h, archive := newHouse(t)
+	h, archive := newInstallation(t)
 	fill(t, h, archive)
 	got := h.Do("GET", "/providers/health", admintest.WorkspaceA, nil).OK()
 	if got.At("object") != "list" || got.At("total") != 0.0 {

@@ -49,7 +49,7 @@ func csvOf(lines ...string) string {
 
 func TestAReconciliationNamesWhatDiffers(t *testing.T) {
 	t.Parallel()
-	h, a := newHouse(t)
+	h, a := newInstallation(t)
 	bookedCalls(t, h, a, "gpt-4o-2024-08-06", 3, nil)
 	doubtful := bookedCalls(t, h, a, "gpt-4o-mini", 2, func(i int, r *usage.Record) {
 		if i == 1 {
@@ -115,7 +115,7 @@ func TestAReconciliationNamesWhatDiffers(t *testing.T) {
 
 func TestAReconciliationSeesItsTenantOnly(t *testing.T) {
 	t.Parallel()
-	h, a := newHouse(t)
+	h, a := newInstallation(t)
 	bookedCalls(t, h, a, "gpt-4o", 3, nil)
 	body := `{"provider":"openai","format":"csv","export":` + csvOf("2026-03-10,gpt-4o,3,300,120,30,0.03") + `}`
 	if got := h.Do("POST", "/reconciliations", admintest.WorkspaceA, body).OK(); got.At("matches") != true {
@@ -128,7 +128,7 @@ func TestAReconciliationSeesItsTenantOnly(t *testing.T) {
 
 func TestBadReconciliations(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	for _, x := range []struct{ body, field string }{
 		{`{}`, "provider"},
 		{`{"provider":"openai","format":"pdf","export":"x"}`, "format"},

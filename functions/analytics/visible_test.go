@@ -10,7 +10,7 @@ import (
 )
 
 func TestARoleSeesWhatItsOwnKeysUsed(t *testing.T) {
-	h, archive := newHouse(t)
+	h, archive := newInstallation(t)
 	own, other := made(admintest.Org, h.One, admintest.OneSlug, 0), made(admintest.Org, h.One, admintest.OneSlug, 1)
 	own.UserID, other.UserID = h.Caller(admintest.MemberKey).UserID, "another"
 	service := made(admintest.Org, h.One, admintest.OneSlug, 2)

@@ -16,7 +16,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-func newHouse(t testing.TB) *admintest.Installation {
+func newInstallation(t testing.TB) *admintest.Installation {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		return []admin.Family{New(ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{}))}
 	})
@@ -31,7 +31,7 @@ func body(h *admintest.Installation, more string) string {
 }
 
 func TestFamilyChecks(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	admintest.CheckFamily(t, h)
 	admintest.BadBodies(t, h, "POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, ""))
 	id := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK().Text("id")
@@ -42,7 +42,7 @@ func TestFamilyChecks(t *testing.T) {
 }
 
 func TestForeignKeyIsAMissingOne(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	id := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK().Text("id")
 	for _, caller := range []string{admintest.WorkspaceB, admintest.OtherAdmin} {
 		for _, call := range [][3]string{{"GET", "", ""}, {"PUT", "", `{"name":"x"}`}, {"DELETE", "", ""}, {"POST", "/rotate", "{}"}} {
@@ -63,7 +63,7 @@ func TestForeignKeyIsAMissingOne(t *testing.T) {
 }
 
 func TestTheRawKeyIsShownOnceAndNeverStored(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	made := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK()
 	raw, id := made.Text("key"), made.Text("id")
 	if len(raw) < 30 || made.Text("object") != "api-key" {
@@ -87,7 +87,7 @@ func TestTheRawKeyIsShownOnceAndNeverStored(t *testing.T) {
 }
 
 func TestWhatAKeyMayHold(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for _, c := range []struct{ name, path, caller, body, field string }{
 		{"a scope of another key type", "/api-keys/workspace/service", admintest.AdminKey, body(h, `"scopes":["audit_logs.list"]`), "scopes[0]"},
 		{"no such type", "/api-keys/organisation/user", admintest.AdminKey, body(h, ""), "type"},
@@ -120,7 +120,7 @@ func TestWhatAKeyMayHold(t *testing.T) {
 }
 
 func TestUpdatesAreThreeStated(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	made := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, `"description":"d","rate_limits":[{"type":"requests","unit":"rpm","value":5}],"usage_limits":{"type":"cost","credit_limit":10.5,"alert_threshold":5},"defaults":{"metadata":{"team":"blue"}},"alert_emails":["a@example.com"]`)).OK()
 	path := "/api-keys/" + made.Text("id")
 	h.Do("PUT", path, admintest.AdminKey, `{"name":"renamed"}`).OK()
@@ -140,7 +140,7 @@ func TestUpdatesAreThreeStated(t *testing.T) {
 }
 
 func TestRotationPolicyGetsItsDate(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	made := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, `"rotation_policy":{"rotation_period":"monthly"}`)).OK()
 	got := h.Do("GET", "/api-keys/"+made.Text("id"), admintest.AdminKey, nil).OK()
 	at, err := time.Parse(time.RFC3339, got.Text("rotation_policy", "next_rotation_at"))

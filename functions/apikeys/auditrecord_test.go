@@ -11,7 +11,7 @@ import (
 )
 
 func TestAuditRecordsNameTheTypeOfTheKey(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	user := addUser(t, h, "ann@example.com", "member", h.One)
 	for path, sent := range map[string]string{
 		"workspace/service":    body(h, ""),
@@ -38,7 +38,7 @@ func TestAuditRecordsNameTheTypeOfTheKey(t *testing.T) {
 }
 
 func TestAuditRecordOfAManualRotation(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	made := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK()
 	id, raw := made.Text("id"), made.Text("key")
 	rotated := h.Do("POST", "/api-keys/"+id+"/rotate", admintest.AdminKey, nil).OK()
@@ -72,8 +72,8 @@ func TestAuditRecordOfAManualRotation(t *testing.T) {
 	}
 }
 
-func TestAMissingWorkspaceIsToldWithTheOtherErrors(t *testing.T) {
-	h := newHouse(t)
+func TestAMissingWorkspaceIsReportedWithTheOtherErrors(t *testing.T) {
+	h := newInstallation(t)
 	a := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, `{"name":5}`)
 	for _, field := range []string{"workspace_id", "name", "scopes"} {
 		a.Refused(400, "AB01", field)

@@ -12,7 +12,7 @@ import (
 // rotate their own.
 func TestWhatMembersMayDoWithKeys(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	ann, bob := addUser(t, h, "ann@example.com", membership.Member, h.One), addUser(t, h, "bob@example.com", membership.Member, h.One)
 	member := h.Caller(admintest.MemberKey)
 	member.UserID = ann
@@ -58,7 +58,7 @@ func TestWhatMembersMayDoWithKeys(t *testing.T) {
 
 func TestAlertAddressesOfAKey(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	const path = "/api-keys/workspace/service"
 	for more, field := range map[string]string{
 		`"alert_emails":["nobody"]`: "alert_emails[0]", `"alert_emails":["a@example.com","Ann <b@example.com>"]`: "alert_emails[1]",
@@ -84,7 +84,7 @@ func TestAlertAddressesOfAKey(t *testing.T) {
 // A later schema does not apply to unchanged metadata.
 func TestMetadataIsJudgedWhenItChanges(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	at := "/api-keys/" + h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK().Text("id")
 	h.Govern(tenant.Settings{KeyMetadata: &tenant.MetadataSchema{Type: "object", Required: []string{"team"}}})
 	h.Do("PUT", at, admintest.AdminKey, `{"defaults":{"allow_config_override":false}}`).OK()

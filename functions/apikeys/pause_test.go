@@ -14,7 +14,7 @@ import (
 
 // A paused key is rejected with the reason, everything about it stays, and active resumes it.
 func TestPausedKeysAreRejectedUntilTheyAreResumed(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	made := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, `"rotation_policy":{"rotation_period":"weekly"}`)).OK()
 	id, raw := made.Text("id"), made.Text("key")
 	auth := identity.NewAuthenticator(resource.NewLoader(h.Resources), time.Now)
@@ -52,7 +52,7 @@ func TestPausedKeysAreRejectedUntilTheyAreResumed(t *testing.T) {
 }
 
 func TestReadsShowWhenAKeyWasLastUsed(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	id := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK().Text("id")
 	if got := h.Do("GET", "/api-keys/"+id, admintest.AdminKey, nil).OK().At("last_used_at"); got != nil {
 		t.Errorf("before any use: %v", got)
@@ -72,7 +72,7 @@ func TestReadsShowWhenAKeyWasLastUsed(t *testing.T) {
 // A rotation whose answer was lost is recovered by the same call: the secret that it made is
 // shown again, to the same caller only, and no further one is made.
 func TestARepeatedRotationReturnsTheSameSecret(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Repeats.Store(true)
 	id := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK().Text("id")
 	rotate := func(key, sent string) admintest.Answer {

@@ -57,7 +57,7 @@ func TestAnExpiredKeyCanBeRenewed(t *testing.T) {
 			{`{"description":"other","scopes":["configs.list","configs.read"]}`, "expired"},
 			{`{"name":"other","expires_at":"` + future + `"}`, "active"},
 		} {
-			h := newHouse(t)
+			h := newInstallation(t)
 			id := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK().Text("id")
 			expire(t, h, id, marked)
 			path := "/api-keys/" + id
@@ -84,7 +84,7 @@ func TestAnExpiredKeyCanBeRenewed(t *testing.T) {
 // Errors do not reveal users of other workspaces.
 func TestAUserKeyNamesAUserOfTheWorkspace(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	const path = "/api-keys/workspace/user"
 	known, there, boss := addUser(t, h, "known@example.com", membership.Member, h.One), addUser(t, h, "there@example.com", membership.Member, h.Two), addUser(t, h, "boss@example.com", membership.Admin)
 	make := func(key, workspace, user string) admintest.Answer {

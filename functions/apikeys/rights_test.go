@@ -25,7 +25,7 @@ func signIn(h *admintest.Installation, credential, user string, rank identity.Ra
 // The secret of a user's key is shown to this user alone, whoever created or rotated it.
 func TestOnlyTheUserSeesTheSecretOfItsKey(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Govern(tenant.Settings{})
 	ann, bob := addUser(t, h, "ann@example.com", membership.Member, h.One), addUser(t, h, "bob@example.com", membership.Member, h.One)
 	signIn(h, "ann", ann, identity.RankMember)
@@ -64,7 +64,7 @@ func TestOnlyTheUserSeesTheSecretOfItsKey(t *testing.T) {
 // which only the user can know the secret acts for the user.
 func TestKeysThatOthersKnowGetNoSecretsOfTheirUser(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Govern(tenant.Settings{})
 	ann := addUser(t, h, "ann@example.com", membership.Member, h.One)
 	signIn(h, "ann", ann, identity.RankMember)
@@ -103,7 +103,7 @@ func TestKeysThatOthersKnowGetNoSecretsOfTheirUser(t *testing.T) {
 // them, nor adds to them.
 func TestKeysCarryTheRankOfTheirCreator(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Govern(tenant.Settings{})
 	ann := addUser(t, h, "ann@example.com", membership.Member, h.One)
 	const path = "/api-keys/workspace/service"

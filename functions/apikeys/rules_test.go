@@ -61,7 +61,7 @@ const userPath = "/api-keys/workspace/user"
 
 func TestKeysOfUsersObeyTheSettings(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	ann := addUser(t, h, "ann@example.com", membership.Member, h.One)
 	set(t, h, tenant.Settings{UserKeys: tenant.UserKeys{TTL: 86_400, MaxTTL: 864_000, RotationPeriod: 14}})
 	in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
@@ -92,7 +92,7 @@ func TestKeysOfUsersObeyTheSettings(t *testing.T) {
 // A workspace has no more keys of users than it may, also of calls at a time.
 func TestAWorkspaceHasNoMoreKeysThanItMay(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	ann := addUser(t, h, "ann@example.com", membership.Member, h.One)
 	set(t, h, tenant.Settings{UserKeys: tenant.UserKeys{MaxKeys: 3}})
 	var wg sync.WaitGroup
@@ -119,7 +119,7 @@ func TestAWorkspaceHasNoMoreKeysThanItMay(t *testing.T) {
 
 func TestMetadataOfKeysFollowsItsSchema(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	team := "red"
 	set(t, h, tenant.Settings{KeyMetadata: &tenant.MetadataSchema{Type: "object", Required: []string{"team", "cost"}, Properties: map[string]tenant.MetadataMember{
 		"team": {Type: "string", Enum: []string{"red", "blue"}, Default: &team}, "cost": {Type: "string", Pattern: "^[0-9]+$"},
@@ -140,7 +140,7 @@ func TestMetadataOfKeysFollowsItsSchema(t *testing.T) {
 
 func TestUsersDoNotSeeTheKeysOfOthers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	ann := addUser(t, h, "ann@example.com", membership.Member, h.One)
 	id := h.Do("POST", userPath, admintest.AdminKey, userKey(h, ann, "")).OK().Text("id")
 	own := h.Caller(admintest.ManagerKey)

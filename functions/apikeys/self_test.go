@@ -11,7 +11,7 @@ import (
 )
 
 func TestEveryScopeIsListedWithDescriptionAndHolders(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	var list struct {
 		Total int
 		Data  []scope
@@ -46,7 +46,7 @@ func TestEveryScopeIsListedWithDescriptionAndHolders(t *testing.T) {
 
 // Every credential may read itself, whatever its scopes, and never sees its secret.
 func TestSelfDescribesEveryTypeOfCaller(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	user := addUser(t, h, "ann@example.com", "member", h.One)
 	for _, key := range []string{admintest.AdminKey, admintest.WorkspaceA, admintest.NoScopesKey, admintest.NoScopesWs} {
 		c := h.Caller(key)

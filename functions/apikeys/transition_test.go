@@ -12,7 +12,7 @@ import (
 // leaked previous secret ends early.
 func TestALostRotationIsRepeatedOrEnded(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	made := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK()
 	id, first := made.Text("id"), made.Text("key")
 	rotate := func(do string) admintest.Answer {

@@ -215,7 +215,7 @@ func tried(t *testing.T, in *installation, w *drive.World, op *drive.Operation, 
 		return nil
 	}
 	if place == drive.Organisation { // whether there is such a place
-		status, answer := in.ask(op.Method, path, rootKey, body)
+		status, answer := in.request(op.Method, path, rootKey, body)
 		if status == 400 && names(answer, "workspace_id") {
 			return nil
 		}
@@ -224,7 +224,7 @@ func tried(t *testing.T, in *installation, w *drive.World, op *drive.Operation, 
 		}
 	}
 	for _, key := range slices.Backward(keys) {
-		status, answer := in.ask(op.Method, path, key, body)
+		status, answer := in.request(op.Method, path, key, body)
 		l.cells = append(l.cells, cell(status, answer))
 		if status >= 300 || op.Method == "GET" {
 			continue

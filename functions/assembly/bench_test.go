@@ -184,7 +184,7 @@ func (k *kind) grow(t *testing.T, e *estate, spaces []string, n int) {
 // all of them is real.
 const benchRounds = 3
 
-func rounds(t *testing.T, e *estate, call func(i int) (method, path string, body []byte)) (best took) {
+func rounds(t *testing.T, e *estate, call func(i int) (method, path string, body []byte)) (best latencies) {
 	t.Helper()
 	for n := range benchRounds {
 		one := timed(t, e, benchCalls, func(i int) (string, string, []byte) { return call(n*benchCalls + i) })
@@ -197,7 +197,7 @@ func rounds(t *testing.T, e *estate, call func(i int) (method, path string, body
 
 // timed makes calls and returns the time of the 99th of 100; nothing if the limit of the
 // family is reached first. Any other rejection is an error.
-func timed(t *testing.T, e *estate, n int, call func(i int) (method, path string, body []byte)) took {
+func timed(t *testing.T, e *estate, n int, call func(i int) (method, path string, body []byte)) latencies {
 	t.Helper()
 	all := make([]time.Duration, 0, n)
 	for i := range n {
@@ -212,19 +212,19 @@ func timed(t *testing.T, e *estate, n int, call func(i int) (method, path string
 		e.handler.ServeHTTP(w, r)
 		all = append(all, time.Since(began))
 		if w.Code == 402 || w.Code == 409 && strings.Contains(w.Body.String(), " has at most ") {
-			return took{}
+			return latencies{}
 		}
 		if w.Code >= 300 {
 			t.Errorf("%s %s: %d %.300s", method, path, w.Code, w.Body)
-			return took{}
+			return latencies{}
 		}
 	}
 	slices.Sort(all)
-	return took{all[n/2], all[(n*99+99)/100-1]}
+	return latencies{all[n/2], all[(n*99+99)/100-1]}
 }
 
-// took is how long half of the calls took at most, and 99 of 100.
-type took struct{ half, most time.Duration }
+// latencies is how long half of the calls took at most, and 99 of 100.
+type latencies struct{ half, most time.Duration }
 
 func (k *kind) measure(t *testing.T, e *estate) {
 	t.Helper()
@@ -269,7 +269,7 @@ func (k *kind) measure(t *testing.T, e *estate) {
 		}
 		return "PUT", at(update, values), raw
 	}
-	var reads, updates, creates, lists, behind took
+	var reads, updates, creates, lists, behind latencies
 	reads = rounds(t, e, func(int) (string, string, []byte) { return "GET", at(read, pick()), nil })
 	timed(t, e, 1, paged)
 	lists = rounds(t, e, paged)
@@ -289,18 +289,18 @@ func (k *kind) measure(t *testing.T, e *estate) {
 	})
 	if update != nil { // a list after each change
 		for range benchRounds {
-			var one took
+			var one latencies
 			for i := range benchCalls {
 				timed(t, e, 1, func(int) (string, string, []byte) { return change(-i) })
-				took := timed(t, e, 1, paged)
-				one.half, one.most = one.half+took.half/benchCalls, max(one.most, took.most)
+				latency := timed(t, e, 1, paged)
+				one.half, one.most = one.half+latency.half/benchCalls, max(one.most, latency.most)
 			}
 			if behind.most == 0 || one.most < behind.most {
 				behind = one
 			}
 		}
 	}
-	mark := func(d took, most time.Duration) string {
+	mark := func(d latencies, most time.Duration) string {
 		s := fmt.Sprintf("%.1f %.1f", float64(d.half.Microseconds())/1000, float64(d.most.Microseconds())/1000)
 		if d.most > most {
 			t.Errorf("%s: %s, at most %s", k.name, s, most)

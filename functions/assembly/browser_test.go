@@ -47,9 +47,9 @@ func filled(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// TestCookieWritesComeFromPagesOfTheGateway calls every route that changes something with
+// TestCookieWritesRequirePagesOfTheGateway calls every route that changes something with
 // a session's cookie and its write token, as pages of other sites would.
-func TestCookieWritesComeFromPagesOfTheGateway(t *testing.T) {
+func TestCookieWritesRequirePagesOfTheGateway(t *testing.T) {
 	in := install(t, nil)
 	in.user(rootKey, "ann@example.com", "admin", "", "")
 	session := in.session("ann@example.com")
@@ -98,7 +98,7 @@ const (
 
 // visited are all routes that a browser may be sent to, or that a form may post to.
 var visited = map[string]string{
-	"GET /auth/login":                      shows, // or starts a sign-in; TestLoginAsksBeforeItReplacesASession
+	"GET /auth/login":                      shows, // or starts a sign-in; TestLoginConfirmsBeforeItReplacesASession
 	"POST /auth/login":                     value,
 	"GET /auth/callback/{organisationId}":  provider,
 	"POST /auth/saml/{organisationId}/acs": provider, // or shows a page; TestSignInsThatBeginAtTheIdentityProvider

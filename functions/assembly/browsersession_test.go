@@ -266,7 +266,7 @@ func TestSignedInUsersEndTheirSessionAtTheSameAddress(t *testing.T) {
 	in.status("ended", b.page("GET", "/admin/users", ""), 401, "")
 }
 
-func TestKeySessionsEndAsTheSettingsSay(t *testing.T) {
+func TestKeySessionsEndAsConfigured(t *testing.T) {
 	in := install(t, nil)
 	b := in.enter(rootKey)
 	in.must("PUT", "/admin/organisation/settings", rootKey, `{"session_settings":{"max_session_ttl":900}}`)

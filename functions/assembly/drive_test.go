@@ -37,7 +37,7 @@ func TestADeclaringClientDrivesEveryResource(t *testing.T) {
 					break // the same as before
 				}
 				driven[create.Path] = true
-				keeps(t, w, thing, fmt.Sprint(create.Path, " in workspace ", place, " ", enums))
+				driveLifecycle(t, w, thing, fmt.Sprint(create.Path, " in workspace ", place, " ", enums))
 			}
 		}
 	}
@@ -61,8 +61,8 @@ func notThere(fields map[string]string, enums map[string]string) bool {
 	return len(fields) > 0
 }
 
-// keeps drives a resource through its lifecycle.
-func keeps(t *testing.T, w *drive.World, thing *drive.Thing, what string) {
+// driveLifecycle drives a resource through its lifecycle.
+func driveLifecycle(t *testing.T, w *drive.World, thing *drive.Thing, what string) {
 	t.Helper()
 	state := plan(t, w, thing, what+" after its creation")
 	if state == nil {

@@ -72,7 +72,7 @@ func (in *installation) example(w *drive.World, op *drive.Operation, body []byte
 	if strings.HasPrefix(op.Path, "/feedback") || strings.HasPrefix(op.Path, "/otel") || op.Path == "/logs" {
 		key = firstKey // keys of workspaces alone may
 	}
-	return in.ask(op.Method, path, key, body)
+	return in.request(op.Method, path, key, body)
 }
 
 // infer sends one to the data plane, with providers that cannot be reached.

@@ -70,7 +70,7 @@ func hostile(t *testing.T, in *installation, w *drive.World, rows *watched, key 
 	before, mistakes := rows.dump(t), 0
 	try := func(h drive.Hostile, wrong string) {
 		done := rows.changes()
-		status, answer := in.ask(op.Method, path, key, h.Body)
+		status, answer := in.request(op.Method, path, key, h.Body)
 		bad := ""
 		if op.Path == jsonRPC {
 			bad = judgeRPC(h, wrong, status, answer)

@@ -9,9 +9,9 @@ import (
 	"gateway/shared/admin"
 )
 
-// TestSlugsCanBeChosen creates resources with a slug of the client's, reads them by it, and
+// TestSlugsCanBeSet creates resources with a slug of the client's, reads them by it, and
 // creates them again.
-func TestSlugsCanBeChosen(t *testing.T) {
+func TestSlugsCanBeSet(t *testing.T) {
 	t.Parallel()
 	in := install(t, nil)
 	in.must("POST", "/virtual-keys", rootKey, `{"name":"K","slug":"openai","workspace_id":"first-space","provider":"openai","key":"k-secret-value"}`)
@@ -31,14 +31,14 @@ func TestSlugsCanBeChosen(t *testing.T) {
 		if got := in.must("GET", path+"/"+slug+"?workspace_id=first-space", rootKey, ""); got["slug"] != slug {
 			t.Errorf("%s: %v", path, got)
 		}
-		if status, answer := in.ask("POST", path, rootKey, []byte(body)); status != 409 {
+		if status, answer := in.request("POST", path, rootKey, []byte(body)); status != 409 {
 			t.Errorf("%s again: %d %s", path, status, answer)
 		}
-		if status, answer := in.ask("POST", path, rootKey, []byte(strings.Replace(body, slug, "a b@c", 1))); status != 400 || !names(answer, "slug") {
+		if status, answer := in.request("POST", path, rootKey, []byte(strings.Replace(body, slug, "a b@c", 1))); status != 400 || !names(answer, "slug") {
 			t.Errorf("%s with a bad slug: %d %s", path, status, answer)
 		}
 	}
-	if status, answer := in.ask("POST", "/prompts", rootKey, []byte(`{"name":"N","slug":"partials","workspace_id":"first-space","string":"Hi","parameters":{},"virtual_key":"openai"}`)); status != 400 || !names(answer, "slug") {
+	if status, answer := in.request("POST", "/prompts", rootKey, []byte(`{"name":"N","slug":"partials","workspace_id":"first-space","string":"Hi","parameters":{},"virtual_key":"openai"}`)); status != 400 || !names(answer, "slug") {
 		t.Errorf("the slug partials: %d %s", status, answer)
 	}
 	// A prompt without a collection is in the default one.
@@ -98,8 +98,8 @@ func TestBodiesNameTheWorkspaceAsQueriesDo(t *testing.T) {
 			path := strings.NewReplacer("{type}", "workspace", "{subType}", "service", "{", "", "}", "").Replace(r.Path)
 			for _, key := range []string{rootKey, firstKey} {
 				for _, workspace := range []string{"nowhere", second, "other-space"} {
-					status, answer := in.ask(r.Method, path+"?workspace_id="+workspace, key, []byte("{}"))
-					inBody, body := in.ask(r.Method, path, key, []byte(`{"workspace_id":"`+workspace+`"}`))
+					status, answer := in.request(r.Method, path+"?workspace_id="+workspace, key, []byte("{}"))
+					inBody, body := in.request(r.Method, path, key, []byte(`{"workspace_id":"`+workspace+`"}`))
 					tried++
 					if status != inBody || same(answer) != same(body) {
 						t.Errorf("%s %s with %.9s in %s: %d %.200s in the query, %d %.200s in the body", r.Method, r.Path, key, workspace, status, answer, inBody, body)

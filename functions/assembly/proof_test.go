@@ -80,7 +80,7 @@ func install(t testing.TB, wrap func(store.Store) store.Store) *installation {
 	if in.handler, err = console.New(in.core, audit.NewSender(in.core.Resources, nowhere{}), in.families...); err != nil {
 		t.Fatal(err)
 	}
-	_, raw := in.ask("GET", "/openapi.json", rootKey, nil) // with examples
+	_, raw := in.request("GET", "/openapi.json", rootKey, nil) // with examples
 	resolved, err := components.Resolve(raw)
 	if err != nil {
 		t.Fatal(err)
@@ -111,14 +111,14 @@ type nowhere struct{ queue.Queue }
 
 func (nowhere) Send(context.Context, ...queue.Outgoing) error { return nil }
 
-// ask makes a call and holds its answer against the document.
-func (in *installation) ask(method, path, key string, body []byte) (int, []byte) {
+// request makes a call and holds its answer against the document.
+func (in *installation) request(method, path, key string, body []byte) (int, []byte) {
 	in.t.Helper()
 	a := in.send(method, path, key, body)
 	if at, _, _ := strings.Cut(path, "?"); method == "POST" && a.Code == http.StatusOK {
 		switch {
 		case at == "/webhooks":
-			in.tell(a.Body.Bytes())
+			in.notify(a.Body.Bytes())
 		case strings.HasSuffix(at, "/redeliver"):
 			in.deliver()
 		}
@@ -126,8 +126,8 @@ func (in *installation) ask(method, path, key string, body []byte) (int, []byte)
 	return a.Code, a.Body.Bytes()
 }
 
-// tell sends an event to a new webhook, and a mail.
-func (in *installation) tell(made []byte) {
+// notify sends an event to a new webhook, and a mail.
+func (in *installation) notify(made []byte) {
 	in.t.Helper()
 	var w struct{ ID string }
 	if err := json.Unmarshal(made, &w); err != nil {
@@ -154,8 +154,8 @@ func (in *installation) tell(made []byte) {
 func (in *installation) deliver() {
 	in.t.Helper()
 	at := time.Now().Add(time.Second)
-	told := &notice.Worker{Store: in.core.Store, Directory: readers{&notices.Directory{Resources: in.core.Resources, Sealer: in.core.Sealer}}, Via: taken{}, Mailer: taken{}, Now: func() time.Time { return at }}
-	if err := told.Run(context.Background()); err != nil {
+	worker := &notice.Worker{Store: in.core.Store, Directory: readers{&notices.Directory{Resources: in.core.Resources, Sealer: in.core.Sealer}}, Via: taken{}, Mailer: taken{}, Now: func() time.Time { return at }}
+	if err := worker.Run(context.Background()); err != nil {
 		in.t.Fatal(err)
 	}
 }
@@ -198,13 +198,13 @@ func (in *installation) send(method, path, key string, body []byte) *httptest.Re
 
 // as makes calls with a key.
 func (in *installation) as(key string) drive.Send {
-	return func(method, path string, body []byte) (int, []byte) { return in.ask(method, path, key, body) }
+	return func(method, path string, body []byte) (int, []byte) { return in.request(method, path, key, body) }
 }
 
 // must makes a call that succeeds.
 func (in *installation) must(method, path, key, body string) map[string]any {
 	in.t.Helper()
-	status, raw := in.ask(method, path, key, []byte(body))
+	status, raw := in.request(method, path, key, []byte(body))
 	var out map[string]any
 	if err := json.Unmarshal(raw, &out); status != http.StatusOK || err != nil {
 		in.t.Fatalf("%s %s: %d %s", method, path, status, raw)

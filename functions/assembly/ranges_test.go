@@ -18,7 +18,7 @@ func TestEveryRangeOfTimeEndsWithItsDay(t *testing.T) {
 	ends := map[string]string{"time_of_generation_max": "time_of_generation_min", "end_time": "start_time"}
 	alone := []string{"at", "updated_since"}
 	in := install(t, nil)
-	ask := func(method, path, from, to, start, end string) (int, string) {
+	query := func(method, path, from, to, start, end string) (int, string) {
 		t.Helper()
 		q := url.Values{from: {start}, to: {end}}
 		var body []byte
@@ -33,16 +33,16 @@ func TestEveryRangeOfTimeEndsWithItsDay(t *testing.T) {
 		case method == http.MethodPost:
 			body = []byte(`{"prices":{"multipliers":{"openai/*":0.8}}}`)
 		}
-		status, answer := in.ask(method, path+"?"+q.Encode(), key, body)
+		status, answer := in.request(method, path+"?"+q.Encode(), key, body)
 		return status, string(answer)
 	}
 	check := func(method, path, from, to string) {
 		t.Helper()
-		if status, answer := ask(method, path, from, to, "2026-03-10T12:00:00Z", "2026-03-10"); status != http.StatusOK {
+		if status, answer := query(method, path, from, to, "2026-03-10T12:00:00Z", "2026-03-10"); status != http.StatusOK {
 			t.Errorf("%s %s: until a date: %d %s", method, path, status, answer)
 		}
 		for _, end := range []string{"2026-03-09", "2026-03-10T11:59:59Z"} {
-			if status, answer := ask(method, path, from, to, "2026-03-10T12:00:00Z", end); status != http.StatusBadRequest || !strings.Contains(answer, to) {
+			if status, answer := query(method, path, from, to, "2026-03-10T12:00:00Z", end); status != http.StatusBadRequest || !strings.Contains(answer, to) {
 				t.Errorf("%s %s: until %s: %d %s", method, path, end, status, answer)
 			}
 		}

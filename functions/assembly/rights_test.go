@@ -34,7 +34,7 @@ type rightsWorld struct {
 	users       map[string]string // ids by name
 	keys        []string          // ids of keys that exist
 	initial     map[string]identity.Rank
-	purse       []string // credentials that the actor knows
+	credentials []string // credentials that the actor knows
 	scim        []string // tokens of identity providers that it knows
 	invites     []string
 	owned       bool // a sign-in is in its hands
@@ -124,7 +124,7 @@ func (w *rightsWorld) call(method, path, by string, body any) (int, map[string]a
 	if body == nil {
 		raw = nil
 	}
-	status, answer := w.ask(method, path, by, raw)
+	status, answer := w.request(method, path, by, raw)
 	out := map[string]any{}
 	_ = json.Unmarshal(answer, &out) // none of 204
 	if status >= 500 {
@@ -141,7 +141,7 @@ type bound struct {
 
 // act is one random call with a random credential of the purse.
 func (w *rightsWorld) act() string {
-	by := w.any(w.purse)
+	by := w.any(w.credentials)
 	scopesOf := func(t identity.KeyType) []string {
 		all := identity.ScopesFor(t)
 		w.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -207,7 +207,7 @@ func (w *rightsWorld) act() string {
 		do("POST", "/scim/workspaces", map[string]any{"workspace_id": w.space, "role": role(), "scim_group_name": fmt.Sprint("g", w.n)})
 	case 18:
 		if do("PUT", "/admin/organisation/settings", map[string]any{"auth_settings": map[string]any{"jwks": jwksOf()}}); status == 200 {
-			w.purse = append(w.purse, w.token("owner@example.com"), w.token("nobody@example.com"))
+			w.credentials = append(w.credentials, w.token("owner@example.com"), w.token("nobody@example.com"))
 		}
 	case 19:
 		do("PUT", "/admin/organisation/settings", map[string]any{"security_settings": map[string]any{"managersManageWorkspace": true, "membersWriteConfigs": true}})
@@ -216,7 +216,7 @@ func (w *rightsWorld) act() string {
 		w.owned = w.owned || status == 200
 	case 22: // the token of a deployment opens nothing
 		if do("POST", "/deployments", map[string]any{"name": fmt.Sprint("d", w.n), "type": w.any([]string{"production", "non-production"})}); status == 200 {
-			w.purse = append(w.purse, out["token"].(string))
+			w.credentials = append(w.credentials, out["token"].(string))
 		}
 	case 23: // nor does a client secret of realtime sessions, in the administration
 		return w.mint(by)
@@ -224,7 +224,7 @@ func (w *rightsWorld) act() string {
 		do("POST", "/workspaces", map[string]any{"name": fmt.Sprint("w", w.n), "users": []any{user()}})
 	}
 	if key, ok := out["key"].(string); ok && status == 200 {
-		w.purse = append(w.purse, key)
+		w.credentials = append(w.credentials, key)
 		if id, ok := out["id"].(string); ok {
 			w.keys = append(w.keys, id)
 		}
@@ -248,7 +248,7 @@ func (w *rightsWorld) mint(by string) string {
 	if _, opens := w.reach(raw); opens {
 		w.t.Error("a client secret opens the administration")
 	}
-	w.purse = append(w.purse, raw)
+	w.credentials = append(w.credentials, raw)
 	return "a client secret"
 }
 
@@ -259,12 +259,12 @@ func (w *rightsWorld) accept(link, email string) {
 		return
 	}
 	for _, k := range out["api_keys"].([]any) {
-		w.purse = append(w.purse, k.(map[string]any)["key"].(string))
+		w.credentials = append(w.credentials, k.(map[string]any)["key"].(string))
 	}
 	if email == "" {
 		email = out["email"].(string)
 	}
-	w.purse = append(w.purse, w.session(email))
+	w.credentials = append(w.credentials, w.session(email))
 }
 
 // provision makes a random call as an identity provider.
@@ -318,7 +318,7 @@ func exceeds(c admin.Caller, b bound) string {
 
 // check reports what the actor has gained.
 func (w *rightsWorld) check(b bound) string {
-	purse := slices.Clone(w.purse)
+	credentials := slices.Clone(w.credentials)
 	ids, err := w.core.Resources.List(context.Background(), store.Scope{Org: "first"}, membership.KindUser)
 	if err != nil {
 		w.t.Fatal(err)
@@ -330,10 +330,10 @@ func (w *rightsWorld) check(b bound) string {
 			return "made " + email + " " + string(rank)
 		}
 		if strings.HasSuffix(email, "@"+evilDomain) || w.owned {
-			purse = append(purse, w.session(email))
+			credentials = append(credentials, w.session(email))
 		}
 	}
-	for _, credential := range purse {
+	for _, credential := range credentials {
 		if c, ok := w.reach(credential); ok {
 			if more := exceeds(c, b); more != "" {
 				return fmt.Sprintf("a %s of user %q: %s", c.Type, c.UserID, more)
@@ -395,8 +395,8 @@ func TestNoActorGainsPermissions(t *testing.T) {
 				for role, id := range w.users {
 					w.initial[id] = membership.OrganisationRank(map[string]string{"owner": "owner", "org-admin": "admin"}[role])
 				}
-				w.purse = []string{begin(w)}
-				c, ok := w.reach(w.purse[0])
+				w.credentials = []string{begin(w)}
+				c, ok := w.reach(w.credentials[0])
 				if !ok {
 					t.Fatal("the actor has no access")
 				}

@@ -49,7 +49,7 @@ func TestWhatAReadReturnsCanBeSentBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if status, answer := e.ask("PUT", path, rootKey, sent); status != 200 {
+		if status, answer := e.request("PUT", path, rootKey, sent); status != 200 {
 			t.Errorf("%s: %d %.600s\nsent %.1500s", what, status, answer, sent)
 			return
 		}

@@ -73,7 +73,7 @@ func (e *estate) restored(t *testing.T, put *drive.Operation, path string, all [
 	if !there || !ok {
 		return 0
 	}
-	write := func(v any) (int, []byte) { return e.ask("PUT", path, rootKey, must(json.Marshal(m.Body(v)))) }
+	write := func(v any) (int, []byte) { return e.request("PUT", path, rootKey, must(json.Marshal(m.Body(v)))) }
 	if status, answer := write(other); status == 400 {
 		t.Logf("%s: %s alone was refused: %.200s", put.Path, m, answer)
 		return 0

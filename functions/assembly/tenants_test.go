@@ -140,10 +140,10 @@ func (s *stranger) path(path string) string {
 	return path + "?" + q.Encode()
 }
 
-// TestStrangersCannotTellWhatIsThere calls every route that names a thing, with every name
+// TestStrangersCannotDetectResources calls every route that names a thing, with every name
 // of the thing, as callers who may not reach it. They must get the same bytes as for a name
 // that nothing has, and nothing may change.
-func TestStrangersCannotTellWhatIsThere(t *testing.T) {
+func TestStrangersCannotDetectResources(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
 	e.fill(t)
@@ -242,7 +242,7 @@ func (e *estate) tryNames(t *testing.T, op *drive.Operation, place drive.Place) 
 				if !slices.Contains(s.of, place) || e.anywhere(of, s) {
 					continue
 				}
-				ask := func(name string) string {
+				lookup := func(name string) string {
 					known := maps.Clone(values)
 					known[variable] = name
 					path := op.Path
@@ -257,7 +257,7 @@ func (e *estate) tryNames(t *testing.T, op *drive.Operation, place drive.Place) 
 					return e.refused(t, s, op.Method, s.path(path+"?"+query), body, name)
 				}
 				tried++
-				if a, b := ask(name), ask(missing); a != b {
+				if a, b := lookup(name), lookup(missing); a != b {
 					t.Errorf("%s %s, %s as %s:\nthere   %.400s\nmissing %.400s", op.Method, op.Path, name, s.name, a, b)
 				}
 			}
@@ -292,7 +292,7 @@ func TestReferencesToWhatIsElsewhereAreMissing(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
 	e.fill(t)
-	tried, told := 0, 0
+	tried, detected := 0, 0
 	for i := range e.strangers {
 		s := &e.strangers[i]
 		if s.workspace == "" {
@@ -321,7 +321,7 @@ func TestReferencesToWhatIsElsewhereAreMissing(t *testing.T) {
 					continue // covered by the matrix
 				}
 				for name, missing := range forms(thing.Names) {
-					ask := func(name string) string {
+					lookup := func(name string) string {
 						raw, err := json.Marshal(r.Put(body, name))
 						if err != nil {
 							t.Fatal(err)
@@ -329,19 +329,19 @@ func TestReferencesToWhatIsElsewhereAreMissing(t *testing.T) {
 						return e.refused(t, s, op.Method, path, raw, name)
 					}
 					tried++
-					a, b := ask(name), ask(missing)
+					a, b := lookup(name), lookup(missing)
 					if a != b {
 						t.Errorf("%s %s, %s is %s of %s, as %s:\nthere   %.500s\nmissing %.500s", op.Method, op.Path, r, name, r.Collection, s.name, a, b)
 					}
 					if strings.Contains(a, r.Field()) {
-						told++
+						detected++
 					}
 				}
 			}
 		}
 	}
-	t.Logf("%d references, %d told of", tried, told)
-	if tried < 100 || told < tried*2/3 {
-		t.Errorf("%d references were tried, of which %d were told of", tried, told)
+	t.Logf("%d references, %d told of", tried, detected)
+	if tried < 100 || detected < tried*2/3 {
+		t.Errorf("%d references were tried, of which %d were told of", tried, detected)
 	}
 }

@@ -23,7 +23,7 @@ var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 const day = "start_time=2026-03-10T00:00:00Z&end_time=2026-03-10T23:59:59Z"
 
-func newHouse(t testing.TB) *admintest.Installation {
+func newInstallation(t testing.TB) *admintest.Installation {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		return []admin.Family{New(audit.NewReader(d.Resources.Store(), time.Now))}
 	})
@@ -57,7 +57,7 @@ func made(h *admintest.Installation, i int) audit.Entry {
 }
 
 func TestTimesHaveMilliseconds(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for i, at := range []time.Duration{0, 200 * time.Millisecond, 220 * time.Millisecond, 222 * time.Millisecond} {
 		e := made(h, i)
 		e.Timestamp = noon.Add(at)
@@ -71,10 +71,10 @@ func TestTimesHaveMilliseconds(t *testing.T) {
 	}
 }
 
-func TestFamilyChecks(t *testing.T) { admintest.CheckFamily(t, newHouse(t)) }
+func TestFamilyChecks(t *testing.T) { admintest.CheckFamily(t, newInstallation(t)) }
 
 func TestOnlyOrganisationKeysReadTheAuditLog(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for _, key := range []string{admintest.WorkspaceA, admintest.WorkspaceB, admintest.MemberKey, admintest.ManagerKey, admintest.WsAdminKey} {
 		for _, query := range []string{day, "", "start_time=x", day + "&workspace_id=" + h.One} {
 			h.Do("GET", "/audit-logs?"+query, key, nil).Refused(403, "AB03", "")
@@ -85,7 +85,7 @@ func TestOnlyOrganisationKeysReadTheAuditLog(t *testing.T) {
 }
 
 func TestOrganisationsSeeTheirOwnRecords(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	record(t, h, admintest.Org, made(h, 0), made(h, 1))
 	record(t, h, admintest.OtherOrg, made(h, 2))
 	if got := h.Do("GET", "/audit-logs?"+day, admintest.AdminKey, nil).OK(); got.At("total") != 2.0 || got.Text("records", "0", "organisation_id") != admintest.Org {
@@ -105,7 +105,7 @@ func requests(a admintest.Answer) (out []string) {
 }
 
 func TestFiltersMatchExactly(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for i := range 9 {
 		record(t, h, admintest.Org, made(h, i))
 	}
@@ -130,7 +130,7 @@ func TestFiltersMatchExactly(t *testing.T) {
 }
 
 func TestPagesAndCursorsGoOverAllRecordsNewestFirst(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	var want []string
 	for i := range 23 {
 		record(t, h, admintest.Org, made(h, i))
@@ -160,7 +160,7 @@ func TestPagesAndCursorsGoOverAllRecordsNewestFirst(t *testing.T) {
 }
 
 func TestBadQueriesNameTheirParameter(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for query, field := range map[string]string{
 		"": "start_time", "start_time=2026-03-10": "end_time", "end_time=2026-03-10": "start_time", "start_time=x&end_time=2026-03-10": "start_time",
 		"start_time=2026-03-11&end_time=2026-03-10": "end_time", day + "&start_time=2026-03-10": "start_time",
@@ -174,7 +174,7 @@ func TestBadQueriesNameTheirParameter(t *testing.T) {
 }
 
 func TestReadingLeavesNoRecord(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("GET", "/audit-logs?"+day, admintest.AdminKey, nil).OK()
 	h.Do("GET", "/audit-logs?"+day, admintest.WorkspaceA, nil).Refused(403, "AB03", "")
 	if log := h.Audit(); len(log) != 0 {
@@ -183,7 +183,7 @@ func TestReadingLeavesNoRecord(t *testing.T) {
 }
 
 func TestAnswerIsAsDocumented(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for i := range 3 {
 		record(t, h, admintest.Org, made(h, i))
 	}

@@ -14,7 +14,7 @@ import (
 // Resources with the same id in several workspaces are distinguished by the workspace.
 func TestOneIDInSeveralWorkspaces(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	for _, ws := range []string{h.One, h.Two} {
 		sc := store.Scope{Org: admintest.Org, Workspace: ws}
 		rec := resource.Record{Scope: sc, Kind: "WORKSPACE_SETTINGS", ID: "settings", Name: ws, Status: "active", Body: []byte(`{}`)}
@@ -33,9 +33,9 @@ func TestOneIDInSeveralWorkspaces(t *testing.T) {
 
 // A record that is too large to send is reported without its body; a large one that fits is
 // reported completely.
-func TestLargeResourcesInTheTrail(t *testing.T) {
+func TestLargeResourcesInTheAuditLog(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
 	noise := make([]byte, 0, 300<<10)
 	for i := 0; len(noise) < 290<<10; i++ {

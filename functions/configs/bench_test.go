@@ -15,7 +15,7 @@ import (
 // full is a House with n configs in its first workspace.
 func full(b *testing.B, n int) *admintest.Installation {
 	b.Helper()
-	h := newHouse(b)
+	h := newInstallation(b)
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
 	for i := 0; i < n; i += 30 {
 		err := h.Resources.Change(context.Background(), sc, func(tx *resource.Tx) error {

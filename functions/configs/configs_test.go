@@ -21,8 +21,8 @@ import (
 
 const key = admintest.WorkspaceA
 
-// newHouse has the saved providers that the tests name.
-func newHouse(t testing.TB) *admintest.Installation {
+// newInstallation has the saved providers that the tests name.
+func newInstallation(t testing.TB) *admintest.Installation {
 	h := admintest.New(t, New(Deps{CheckURL: egress.Policy{}.CheckURL}))
 	for _, slug := range []string{"mock", "a", "b", "v1", "v2"} {
 		provide(t, h, store.Scope{Org: admintest.Org, Workspace: h.One}, slug)
@@ -51,7 +51,7 @@ func save(t testing.TB, h *admintest.Installation, name, config string) string {
 }
 
 func TestFamilyChecks(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	admintest.CheckFamily(t, h)
 	slug := save(t, h, "a", `{"provider":"@mock"}`)
 	admintest.ForeignIsMissing(t, h, "GET", "/configs", slug, nil)
@@ -62,7 +62,7 @@ func TestFamilyChecks(t *testing.T) {
 }
 
 func TestConfigIsReadBackAsItWasSaved(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	config := `{"strategy":{"mode":"loadbalance"},"targets":[{"provider":"@b","weight":0.70},{"provider":"@a","weight":3e-1}]}`
 	slug := save(t, h, "Pplx Cache Test", config)
 	if !regexp.MustCompile(`^pc-pplx-c-[0-9a-f]{6}$`).MatchString(slug) {
@@ -92,7 +92,7 @@ func TestConfigIsReadBackAsItWasSaved(t *testing.T) {
 }
 
 func TestBadConfigIsRefusedWithItsPaths(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for config, field := range map[string]string{
 		`"{}"`: "config", `[]`: "config", `5`: "config", `{}`: "config",
 		`{"strategy":{"mode":"best"},"targets":[{"provider":"@a"}]}`:                        "config.strategy.mode",
@@ -107,7 +107,7 @@ func TestBadConfigIsRefusedWithItsPaths(t *testing.T) {
 }
 
 func TestEveryChangeOfContentIsAVersion(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	slug := save(t, h, "a", `{"provider":"@v1"}`)
 	first := h.Do("GET", "/configs/"+slug, key, nil).OK().Text("data", "version_id")
 	if got := h.Do("PUT", "/configs/"+slug, key, `{"name":"b"}`).OK().Text("data", "version_id"); got != first {
@@ -133,7 +133,7 @@ func TestEveryChangeOfContentIsAVersion(t *testing.T) {
 }
 
 func TestOneConfigIsTheDefault(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	slugs := []string{save(t, h, "a", `{"provider":"@a"}`)}
 	for range 2 {
 		slugs = append(slugs, h.Do("POST", "/configs", key, `{"name":"d","isDefault":1,"config":{"provider":"@a"}}`).OK().Text("data", "slug"))
@@ -163,7 +163,7 @@ func TestOneConfigIsTheDefault(t *testing.T) {
 // Requests find the default through the workspace, which only knows one of its
 // own.
 func TestTheWorkspaceNamesItsDefaultConfig(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	named := func(ws string) string {
 		t.Helper()
 		rec, ok, err := h.Resources.Get(context.Background(), store.Scope{Org: admintest.Org}, tenant.KindWorkspace, ws)
@@ -191,8 +191,8 @@ func TestTheWorkspaceNamesItsDefaultConfig(t *testing.T) {
 	}
 }
 
-func TestArchivedConfigComesBack(t *testing.T) {
-	h := newHouse(t)
+func TestArchivedConfigIsRestored(t *testing.T) {
+	h := newInstallation(t)
 	slug := save(t, h, "a", `{"provider":"@a"}`)
 	h.Do("PUT", "/configs/"+slug, key, `{"status":"archived"}`).OK()
 	if n := h.Do("GET", "/configs", key, nil).OK().At("total"); n != 0.0 {
@@ -206,7 +206,7 @@ func TestArchivedConfigComesBack(t *testing.T) {
 }
 
 func TestUsedConfigIsNotDeleted(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	slug := save(t, h, "a", `{"provider":"@a"}`)
 	ctx := context.Background()
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
@@ -232,7 +232,7 @@ func TestUsedConfigIsNotDeleted(t *testing.T) {
 
 func TestSecretsInAConfigAreSealedAndMasked(t *testing.T) {
 	const canary = "CANARY-0123456789"
-	h := newHouse(t)
+	h := newInstallation(t)
 	config := `{"strategy":{"mode":"fallback"},"targets":[{"provider":"openai","api_key":"` + canary + `","override_params":{"prompt_cache_key":"shown"}},
 		{"provider":"bedrock","aws_region":"us-east-1","aws_access_key_id":"AKID","aws_secret_access_key":"` + canary + `"}]}`
 	slug := save(t, h, "a", config)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestWhatAConfigNamesMustExist(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	other := provide(t, h, store.Scope{Org: admintest.Org, Workspace: h.Two}, "others")
 	foreign := provide(t, h, store.Scope{Org: admintest.OtherOrg, Workspace: h.Three}, "foreign")
 	gone := provide(t, h, store.Scope{Org: admintest.Org, Workspace: h.One}, "gone")
@@ -69,7 +69,7 @@ func TestWhatAConfigNamesMustExist(t *testing.T) {
 }
 
 func TestWhatAConfigNamesMayBeNamedByIDToo(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	id := provide(t, h, store.Scope{Org: admintest.Org, Workspace: h.One}, "x")
 	for _, config := range []string{
 		`{"provider":"@` + id + `"}`, `{"virtual_key":"x"}`, `{"virtual_key":"@x"}`, `{"override_params":{"model":"@x/m"}}`,
@@ -88,7 +88,7 @@ func TestWhatAConfigNamesMayBeNamedByIDToo(t *testing.T) {
 // A stored credential goes to its own host only, so a config that sends it
 // elsewhere could never be served.
 func TestStoredCredentialsGoToTheirOwnHost(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
 	id := resource.NewID()
 	in := resource.Record{Scope: sc, Kind: provider.KindIntegration, ID: id, Slug: "own", Name: "own", Status: provider.StatusActive, Body: []byte(`{"ai_provider_id":"openai","configurations":{"custom_host":"https://models.example.com/v1/"}}`)}
@@ -121,7 +121,7 @@ func TestStoredCredentialsGoToTheirOwnHost(t *testing.T) {
 }
 
 func TestManyMissingThingsAreABoundedAnswer(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	var targets []string
 	for i := range 100 {
 		targets = append(targets, fmt.Sprintf(`{"provider":"@no-%d"}`, i))

@@ -2,8 +2,8 @@ package configs
 
 import "testing"
 
-func TestVersionsTellWhetherTheConfigIsTheDefaultNow(t *testing.T) {
-	h := newHouse(t)
+func TestVersionsReportWhetherTheConfigIsTheDefault(t *testing.T) {
+	h := newInstallation(t)
 	slug := h.Do("POST", "/configs", key, `{"name":"a","config":{"provider":"@a"},"isDefault":1}`).OK().Text("data", "slug")
 	h.Do("PUT", "/configs/"+slug, key, `{"config":{"provider":"@b"}}`).OK()
 	for _, flag := range []string{"1", "0"} {

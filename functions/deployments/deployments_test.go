@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const chief = admintest.AdminKey
 
-func newHouse(t testing.TB) *admintest.Installation {
+func newInstallation(t testing.TB) *admintest.Installation {
 	t.Helper()
 	policy, err := egress.ParseAllow("127.0.0.0/8")
 	if err != nil {
@@ -35,7 +35,7 @@ const body = `{"name":"Frankfurt","slug":"fra","type":"production","url":"https:
 
 func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	admintest.CheckFamily(t, h)
 	made := h.Do("POST", "/deployments", chief, body).OK()
 	id, token := made.Text("id"), made.Text("token")
@@ -71,7 +71,7 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 
 func TestAnswersArePinned(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/deployments", chief, body).OK()
 	h.Golden(*update, "answers.txt", admintest.As(chief, "GET", "/deployments", ""), admintest.As(chief, "GET", "/deployments/fra", ""), admintest.As(chief, "GET", "/deployments/fra/workspaces", ""),
 		admintest.As(chief, "PUT", "/deployments/fra", `{"allowed_workspaces":["`+admintest.OneSlug+`"],"config":null}`), admintest.As(chief, "GET", "/deployments/fra", ""),
@@ -80,7 +80,7 @@ func TestAnswersArePinned(t *testing.T) {
 
 func TestDeploymentsAreVerified(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	status := http.StatusOK
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/healthz" || r.Header.Get("Authorization") != "" {
@@ -123,7 +123,7 @@ func TestDeploymentsAreVerified(t *testing.T) {
 
 func TestDeploymentsAreCheckedWhenSaved(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/deployments", chief, body).OK()
 	for sent, fields := range map[string]string{
 		`{"url":"http://169.254.169.254/"}`:                                                  "url",

@@ -36,14 +36,14 @@ func family() admin.Family {
 	}}}
 }
 
-func newHouse(t testing.TB) *admintest.Installation {
+func newInstallation(t testing.TB) *admintest.Installation {
 	return admintest.New(t, New(nil, routes, family()))
 }
 
-func TestFamilyChecks(t *testing.T) { admintest.CheckFamily(t, newHouse(t)) }
+func TestFamilyChecks(t *testing.T) { admintest.CheckFamily(t, newInstallation(t)) }
 
-func TestDocumentIsPublicAndTellsAboutBothPlanes(t *testing.T) {
-	a := newHouse(t).Do("GET", "/openapi.json", "", nil).OK()
+func TestDocumentIsPublicAndDescribesBothPlanes(t *testing.T) {
+	a := newInstallation(t).Do("GET", "/openapi.json", "", nil).OK()
 	if a.Text("openapi") != "3.1.0" || a.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("the document begins %.200s", a.Body)
 	}
@@ -60,7 +60,7 @@ func TestDocumentIsPublicAndTellsAboutBothPlanes(t *testing.T) {
 }
 
 func TestDocumentIsAlwaysTheSame(t *testing.T) {
-	if a, b := newHouse(t).Do("GET", "/openapi.json", "", nil).OK(), newHouse(t).Do("GET", "/openapi.json", "", nil).OK(); !bytes.Equal(a.Body, b.Body) {
+	if a, b := newInstallation(t).Do("GET", "/openapi.json", "", nil).OK(), newInstallation(t).Do("GET", "/openapi.json", "", nil).OK(); !bytes.Equal(a.Body, b.Body) {
 		t.Error("two documents of the same descriptions differ")
 	}
 }
@@ -106,7 +106,7 @@ func walk(v any, at string, visit func(at string, m map[string]any)) {
 }
 
 func TestEverySchemaAndReferenceHolds(t *testing.T) {
-	a := newHouse(t).Do("GET", "/openapi.json", "", nil).OK()
+	a := newInstallation(t).Do("GET", "/openapi.json", "", nil).OK()
 	doc := a.Object()
 	schemas, ids := 0, map[string]bool{}
 	walk(doc, "", func(at string, m map[string]any) {
@@ -138,17 +138,17 @@ func TestDocumentedBodiesAreThoseTheDialectsTake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := `"messages":[{"role":"user","content":"a"}]`
+	messages := `"messages":[{"role":"user","content":"a"}]`
 	for path, c := range map[string]struct {
 		dialect chat.TwoWayDialect
 		bodies  []string
 	}{
 		"/chat/completions": {openai.Chat{}, []string{
-			`{"model":"m",` + said + `}`, `{` + said + `}`, `{"model":"m"}`, `{"model":1,` + said + `}`, `{"messages":[]}`, `{"messages":{}}`, `{` + said + `,"temperature":2}`, `{` + said + `,"temperature":2.1}`,
-			`{` + said + `,"temperature":null}`, `{` + said + `,"top_p":-0.1}`, `{` + said + `,"n":0}`, `{` + said + `,"n":128}`, `{` + said + `,"n":129}`, `{` + said + `,"presence_penalty":-2.5}`,
-			`{` + said + `,"frequency_penalty":2}`, `{` + said + `,"stop":"x"}`, `{` + said + `,"stop":["a","b","c","d"]}`, `{` + said + `,"stop":["a","b","c","d","e"]}`, `{` + said + `,"stop":1}`,
-			`{` + said + `,"logit_bias":{"1":101}}`, `{` + said + `,"logit_bias":{"1":-100}}`, `{` + said + `,"stream":"yes"}`, `{` + said + `,"max_tokens":-1}`, `{` + said + `,"max_tokens":0}`,
-			`{` + said + `,"top_logprobs":21,"logprobs":true}`, `{` + said + `,"top_logprobs":20,"logprobs":true}`, `{` + said + `,"user":1}`, `{` + said + `,"unknown":[1]}`, `{` + said + `,"tools":{}}`, `[]`,
+			`{"model":"m",` + messages + `}`, `{` + messages + `}`, `{"model":"m"}`, `{"model":1,` + messages + `}`, `{"messages":[]}`, `{"messages":{}}`, `{` + messages + `,"temperature":2}`, `{` + messages + `,"temperature":2.1}`,
+			`{` + messages + `,"temperature":null}`, `{` + messages + `,"top_p":-0.1}`, `{` + messages + `,"n":0}`, `{` + messages + `,"n":128}`, `{` + messages + `,"n":129}`, `{` + messages + `,"presence_penalty":-2.5}`,
+			`{` + messages + `,"frequency_penalty":2}`, `{` + messages + `,"stop":"x"}`, `{` + messages + `,"stop":["a","b","c","d"]}`, `{` + messages + `,"stop":["a","b","c","d","e"]}`, `{` + messages + `,"stop":1}`,
+			`{` + messages + `,"logit_bias":{"1":101}}`, `{` + messages + `,"logit_bias":{"1":-100}}`, `{` + messages + `,"stream":"yes"}`, `{` + messages + `,"max_tokens":-1}`, `{` + messages + `,"max_tokens":0}`,
+			`{` + messages + `,"top_logprobs":21,"logprobs":true}`, `{` + messages + `,"top_logprobs":20,"logprobs":true}`, `{` + messages + `,"user":1}`, `{` + messages + `,"unknown":[1]}`, `{` + messages + `,"tools":{}}`, `[]`,
 		}},
 		"/completions": {openai.Completions{}, []string{
 			`{"prompt":"a"}`, `{}`, `{"prompt":["a","b"]}`, `{"prompt":[1,2]}`, `{"prompt":1}`, `{"prompt":"a","logprobs":5}`, `{"prompt":"a","logprobs":6}`, `{"prompt":"a","best_of":20}`, `{"prompt":"a","best_of":21}`, `{"prompt":"a","echo":1}`,
@@ -159,9 +159,9 @@ func TestDocumentedBodiesAreThoseTheDialectsTake(t *testing.T) {
 			`{"input":"a","tools":{}}`, `{"input":"a","include":[1]}`, `{"previous_response_id":"r"}`, `{"previous_response_id":1}`, `{"input":"a","conversation":{"id":"c"}}`, `{"input":"a","stream":"yes"}`, `{"input":"a","unknown":[1]}`,
 		}},
 		"/messages": {anthropic.Messages{}, []string{
-			`{"model":"m","max_tokens":1,` + said + `}`, `{"model":"m",` + said + `}`, `{"max_tokens":1}`, `{"max_tokens":0,` + said + `}`, `{"max_tokens":1,"temperature":1.5,` + said + `}`, `{"max_tokens":1,"temperature":1,` + said + `}`,
-			`{"max_tokens":1,"system":"s",` + said + `}`, `{"max_tokens":1,"system":1,` + said + `}`, `{"max_tokens":1,"top_k":-1,` + said + `}`, `{"max_tokens":1,"stop_sequences":["a"],` + said + `}`, `{"max_tokens":1,"stop_sequences":"a",` + said + `}`,
-			`{"max_tokens":1,"messages":[]}`, `{"max_tokens":1,"stream":0,` + said + `}`,
+			`{"model":"m","max_tokens":1,` + messages + `}`, `{"model":"m",` + messages + `}`, `{"max_tokens":1}`, `{"max_tokens":0,` + messages + `}`, `{"max_tokens":1,"temperature":1.5,` + messages + `}`, `{"max_tokens":1,"temperature":1,` + messages + `}`,
+			`{"max_tokens":1,"system":"s",` + messages + `}`, `{"max_tokens":1,"system":1,` + messages + `}`, `{"max_tokens":1,"top_k":-1,` + messages + `}`, `{"max_tokens":1,"stop_sequences":["a"],` + messages + `}`, `{"max_tokens":1,"stop_sequences":"a",` + messages + `}`,
+			`{"max_tokens":1,"messages":[]}`, `{"max_tokens":1,"stream":0,` + messages + `}`,
 		}},
 	} {
 		s := compile(t, document, "/paths/"+strings.ReplaceAll(path, "/", "~1")+"/post/requestBody/content/application~1json/schema")

@@ -105,7 +105,7 @@ func TestTheReferenceShowsEveryOperation(t *testing.T) {
 
 // Pages are well formed, load nothing from elsewhere, run only the script of the package, and
 // their links lead to pages and sections that exist.
-func TestPagesStandAlone(t *testing.T) {
+func TestPagesAreSelfContained(t *testing.T) {
 	t.Parallel()
 	all := pages(t)
 	outside := regexp.MustCompile(`(?i)<(script|link|img|iframe|object|form)|(src|action)=|url\(|@import|\son[a-z]+=`)
@@ -156,7 +156,7 @@ func checkLink(t *testing.T, all map[string]string, from, href string) {
 
 func TestTheReferenceIsServed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	a := h.Do("GET", "/docs", "", nil)
 	if a.Status != 200 || a.Header.Get("Content-Type") != pageType || !strings.Contains(string(a.Body), "DELETE /things/{thingId}") || !strings.HasPrefix(a.Header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("/docs: %d %v %.200s", a.Status, a.Header, a.Body)

@@ -17,8 +17,8 @@ import (
 
 var scope = store.Scope{Org: "o"}
 
-// keep saves a key with its due rows.
-func keep(t *testing.T, r *resource.Resources, id string, k *identity.Key) {
+// storeKey saves a key with its due rows.
+func storeKey(t *testing.T, r *resource.Resources, id string, k *identity.Key) {
 	t.Helper()
 	err := r.Change(context.Background(), scope, func(tx *resource.Tx) error {
 		rec := resource.Record{Scope: scope, Kind: identity.KindKey, ID: id, Name: id, Status: identity.StatusActive}
@@ -64,14 +64,14 @@ func TestKeysFollowTheClock(t *testing.T) {
 	r := resource.New(s, resource.Clock(func() time.Time { return now }), resource.Embedded())
 	ends := now.Add(time.Hour)
 	raw, secret := identity.NewSecret()
-	keep(t, r, "ending", &identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: secret, ExpiresAt: &ends})
+	storeKey(t, r, "ending", &identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: secret, ExpiresAt: &ends})
 	rotated := identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}}
 	old, oldSecret := identity.NewSecret()
 	rotated.Secret = oldSecret
 	if _, err := identity.Rotate(&rotated, now, identity.MinTransition); err != nil {
 		t.Fatal(err)
 	}
-	keep(t, r, "rotated", &rotated)
+	storeKey(t, r, "rotated", &rotated)
 
 	w := Worker{Resources: r}
 	run := func() {
@@ -167,13 +167,13 @@ func TestWorkersAtATimeDoEachThingOnce(t *testing.T) {
 	r := at(0)
 	ends := now.Add(time.Hour)
 	_, secret := identity.NewSecret()
-	keep(t, r, "ending", &identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: secret, ExpiresAt: &ends})
+	storeKey(t, r, "ending", &identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: secret, ExpiresAt: &ends})
 	_, first := identity.NewSecret()
 	rotated := identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: first}
 	if _, err := identity.Rotate(&rotated, now, identity.MinTransition); err != nil {
 		t.Fatal(err)
 	}
-	keep(t, r, "rotated", &rotated)
+	storeKey(t, r, "rotated", &rotated)
 	now = now.Add(40 * 24 * time.Hour)
 	if err := s.Table(store.Control).Put(context.Background(), store.Row{Key: progress, Item: store.Item{"since": ends.Add(-3 * time.Hour).UnixMilli()}}); err != nil {
 		t.Fatal(err)

@@ -88,13 +88,13 @@ func (m *mails) take() map[string]int {
 
 // crew are several workers over one store, with clocks apart.
 type crew struct {
-	store store.Store
-	clock *clock
-	mails *mails
-	seal  seal.Sealer
-	main  *resource.Resources
-	keys  []*Worker
-	tells []*notice.Worker
+	store   store.Store
+	clock   *clock
+	mails   *mails
+	seal    seal.Sealer
+	main    *resource.Resources
+	keys    []*Worker
+	workers []*notice.Worker
 }
 
 func newCrew(t *testing.T, s store.Store) *crew {
@@ -109,7 +109,7 @@ func newCrew(t *testing.T, s store.Store) *crew {
 		now := c.clock.at(apart)
 		r := resource.New(s, resource.Clock(now))
 		c.keys = append(c.keys, &Worker{Resources: r, Sealer: c.seal})
-		c.tells = append(c.tells, &notice.Worker{Store: s, Directory: &notices.Directory{Resources: r, Sealer: c.seal}, Mailer: c.mails, Now: now})
+		c.workers = append(c.workers, &notice.Worker{Store: s, Directory: &notices.Directory{Resources: r, Sealer: c.seal}, Mailer: c.mails, Now: now})
 	}
 	return c
 }
@@ -124,7 +124,7 @@ func (c *crew) run(t *testing.T) {
 				if err := c.keys[i].Run(context.Background()); err != nil {
 					t.Error(err)
 				}
-				if err := c.tells[i].Run(context.Background()); err != nil {
+				if err := c.workers[i].Run(context.Background()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -132,7 +132,7 @@ func (c *crew) run(t *testing.T) {
 	}
 	wg.Wait()
 	c.clock.later(time.Minute) // a worker with a later clock has raised events that one with an earlier clock has not seen
-	if err := c.tells[0].Run(context.Background()); err != nil {
+	if err := c.workers[0].Run(context.Background()); err != nil {
 		t.Error(err)
 	}
 }
@@ -183,7 +183,7 @@ func (c *crew) expectMails(t *testing.T, want ...string) {
 // Three workers run concurrently, with different clocks. The users concerned are notified once:
 // a day before a key is rotated, when it is rotated, and before and when a key expires. Each
 // rotation happens once.
-func TestPeopleAreToldBeforeAndAfter(t *testing.T) {
+func TestUsersAreNotifiedBeforeAndAfter(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {
 		c := newCrew(t, s)
@@ -193,10 +193,10 @@ func TestPeopleAreToldBeforeAndAfter(t *testing.T) {
 		start := c.clock.at(0)()
 		ends := start.Add(100 * time.Hour)
 		_, first := identity.NewSecret()
-		keep(t, c.main, "ending", &identity.Key{Type: identity.OrganisationService, UserID: owner, Scopes: []string{"audit_logs.list"}, Secret: first, ExpiresAt: &ends, AlertEmails: []string{"team@example.com"}})
+		storeKey(t, c.main, "ending", &identity.Key{Type: identity.OrganisationService, UserID: owner, Scopes: []string{"audit_logs.list"}, Secret: first, ExpiresAt: &ends, AlertEmails: []string{"team@example.com"}})
 		next := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC) // the Monday
 		_, second := identity.NewSecret()
-		keep(t, c.main, "turning", &identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: second,
+		storeKey(t, c.main, "turning", &identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: second,
 			Rotation: &identity.RotationPolicy{Period: "weekly", NextAt: &next, TransitionMS: (48 * time.Hour).Milliseconds()}})
 
 		c.run(t)
@@ -229,7 +229,7 @@ func TestWhatWasMissedIsCaughtUpWithOnce(t *testing.T) {
 		chief := c.user(t, "chief@example.com", membership.Owner)
 		next := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 		_, secret := identity.NewSecret()
-		keep(t, c.main, "turning", &identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: secret, Rotation: &identity.RotationPolicy{Period: "weekly", NextAt: &next}})
+		storeKey(t, c.main, "turning", &identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: secret, Rotation: &identity.RotationPolicy{Period: "weekly", NextAt: &next}})
 		invite(t, c, "late@example.com", chief)
 		c.run(t)
 		c.expectMails(t)

@@ -17,7 +17,7 @@ import (
 
 const key = admintest.WorkspaceA
 
-func newHouse(t testing.TB) (*admintest.Installation, *feedback.Store) {
+func newInstallation(t testing.TB) (*admintest.Installation, *feedback.Store) {
 	t.Helper()
 	var s *feedback.Store
 	h := admintest.Build(t, func(d admin.Deps) []admin.Family {
@@ -42,7 +42,7 @@ func ofTrace(t testing.TB, h *admintest.Installation, s *feedback.Store, workspa
 
 func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	admintest.CheckFamily(t, h)
 	body := `{"trace_id":"t","value":1}`
 	id := h.Do("POST", "/feedback", key, body).OK().Text("feedback_ids", "0")
@@ -70,7 +70,7 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 
 func TestBodiesThatAreRefused(t *testing.T) {
 	t.Parallel()
-	h, s := newHouse(t)
+	h, s := newInstallation(t)
 	for body, fields := range map[string]string{
 		`{"value":1}`: "trace_id", `{"trace_id":"t"}`: "value", `{"trace_id":"t","value":11}`: "value", `{"trace_id":"t","value":-11}`: "value", `{"trace_id":"t","value":1.5}`: "value",
 		`{"trace_id":"t","value":"1"}`: "value", `{"trace_id":"t","value":1,"weight":1.1}`: "weight", `{"trace_id":"t","value":1,"weight":-0.1}`: "weight", `{"trace_id":"t","value":1,"metadata":[]}`: "metadata",
@@ -95,7 +95,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 
 func TestFeedbackIsFoundByItsTrace(t *testing.T) {
 	t.Parallel()
-	h, s := newHouse(t)
+	h, s := newInstallation(t)
 	one := h.Do("POST", "/feedback", key, `{"trace_id":"a#b/ü","value":-10,"weight":0.25,"metadata":{"_user":"ann"}}`).OK()
 	if one.Text("status") != "success" || one.Text("message") == "" {
 		t.Errorf("%s", one.Body)
@@ -121,7 +121,7 @@ func TestFeedbackIsFoundByItsTrace(t *testing.T) {
 
 func TestManyAtOnceInTheirOrder(t *testing.T) {
 	t.Parallel()
-	h, s := newHouse(t)
+	h, s := newInstallation(t)
 	var list []map[string]any
 	for i := range MaxEach {
 		list = append(list, map[string]any{"trace_id": fmt.Sprint("t", i), "value": i%21 - 10})
@@ -157,7 +157,7 @@ func TestManyAtOnceInTheirOrder(t *testing.T) {
 // Feedback expires with the records that it is about.
 func TestFeedbackEnds(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	clock := time.Now().Add(-48 * time.Hour)
 	old := feedback.New(h.Store, func() time.Time { return clock }, 24*time.Hour, nil)
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}

@@ -27,7 +27,7 @@ func addWorkspaces(t testing.TB, h *admintest.Installation, n int) {
 }
 
 func TestManyWorkspacesGetTheirProvidersAndLoseThem(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	addWorkspaces(t, h, 40)
 	slug := create(t, h, chief, `,"slug":"org"`)
 	h.Do("PUT", "/integrations/"+slug+"/workspaces", chief, `{"global_workspace_access":{"enabled":true}}`).OK()
@@ -56,7 +56,7 @@ func TestManyWorkspacesGetTheirProvidersAndLoseThem(t *testing.T) {
 }
 
 func TestCallsAtATimeMakeOneProviderPerWorkspace(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	addWorkspaces(t, h, 20)
 	slug := create(t, h, chief, `,"slug":"org"`)
 	var wg sync.WaitGroup
@@ -83,7 +83,7 @@ func TestCallsAtATimeMakeOneProviderPerWorkspace(t *testing.T) {
 }
 
 func TestOfTwoEqualSlugsOneIsTaken(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	var wg sync.WaitGroup
 	var made atomic.Int32
 	for range 6 {
@@ -104,8 +104,8 @@ func TestOfTwoEqualSlugsOneIsTaken(t *testing.T) {
 	}
 }
 
-func TestProviderInUseKeepsItsIntegration(t *testing.T) {
-	h := newHouse(t)
+func TestProviderInUseRetainsItsIntegration(t *testing.T) {
+	h := newInstallation(t)
 	slug := create(t, h, key, `,"slug":"own"`)
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
 	used := resource.Ref{Scope: sc, Kind: provider.KindProvider, ID: providersIn(t, h, h.One)[0].ID}

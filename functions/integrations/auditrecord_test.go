@@ -3,7 +3,7 @@ package integrations
 import "testing"
 
 func TestAccessAndModelsAreManaged(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	slug := create(t, h, chief, "")
 	h.Do("PUT", "/integrations/"+slug+"/models", chief, `{"allow_all_models":false}`).OK()
 	h.Do("PUT", "/integrations/"+slug+"/workspaces", chief, `{"workspaces":[{"id":"`+h.One+`","enabled":true}]}`).OK()
@@ -18,7 +18,7 @@ func TestAccessAndModelsAreManaged(t *testing.T) {
 }
 
 func TestAResetOfAWorkspaceShowsAtTheIntegration(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	slug := create(t, h, chief, "")
 	open := `{"workspaces":[{"id":"` + h.One + `","enabled":true`
 	h.Do("PUT", "/integrations/"+slug+"/workspaces", chief, open+`,"usage_limits":[{"type":"cost","credit_limit":5}]}]}`).OK()

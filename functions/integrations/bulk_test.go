@@ -11,7 +11,7 @@ import (
 // One call opens an integration to more workspaces than a transaction has rows, each with
 // individual settings; a repetition changes nothing.
 func TestManyWorkspacesAreNamedInOneCall(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	const many = 130
 	addWorkspaces(t, h, many)
 	slug := create(t, h, chief, `,"slug":"org"`)
@@ -76,7 +76,7 @@ func TestManyWorkspacesAreNamedInOneCall(t *testing.T) {
 
 // Settings that do not fit into a record are rejected, and none of them are stored.
 func TestMoreWorkspacesThanARecordHolds(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	addWorkspaces(t, h, 2000)
 	slug := create(t, h, chief, `,"slug":"org"`)
 	for part, want := range []int{200, 400} {
@@ -92,7 +92,7 @@ func TestMoreWorkspacesThanARecordHolds(t *testing.T) {
 }
 
 func TestTagsChooseIntegrations(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for name, tags := range map[string]string{"a": `{"env":"prod","team":"x"}`, "b": `{"env":"prod"}`, "c": `{"env":"test"}`} {
 		create(t, h, chief, `,"slug":"`+name+`","tags":`+tags)
 	}

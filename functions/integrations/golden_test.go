@@ -9,8 +9,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func TestAnswersKeepTheirShape(t *testing.T) {
-	h := newHouse(t)
+func TestResponsesRetainTheirFormat(t *testing.T) {
+	h := newInstallation(t)
 	h.Golden(*update, "answers.txt",
 		admintest.As(chief, "POST", "/integrations", `{"name":"Shared","ai_provider_id":"bedrock","description":"d","tags":{"team":"a"},"pricing_adjustments":{"multiplier":{"default":0.9}},
 			"configurations":{"aws_auth_type":"accessKey","aws_region":"eu-west-1","aws_access_key_id":"AKID","aws_secret_access_key":"CANARY-0123456789","custom_headers":{"X-Team":"CANARY-0123456789"}}}`),

@@ -13,7 +13,7 @@ import (
 
 func TestReadShowsEverythingButSecrets(t *testing.T) {
 	const canary = "CANARY-0123456789"
-	h := newHouse(t)
+	h := newInstallation(t)
 	slug := h.Do("POST", "/integrations", chief, `{"name":"Our Bedrock","ai_provider_id":"bedrock","description":"d","tags":{"team":"a"},
 		"pricing_adjustments":{"multiplier":{"default":0.8}},
 		"configurations":{"aws_auth_type":"accessKey","aws_region":"eu-west-1","aws_access_key_id":"AKID","aws_secret_access_key":"`+canary+`","custom_headers":{"X-Team":"`+canary+`"}}}`).OK().Text("slug")
@@ -55,7 +55,7 @@ func TestReadShowsEverythingButSecrets(t *testing.T) {
 }
 
 func TestUpdateChangesWhatItNames(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	slug := create(t, h, key, `,"configurations":{"openai_organization":"org-1","openai_project":"p"}`)
 	first := h.Do("GET", "/integrations/"+slug, key, nil).OK()
 	if first.Text("masked_key") != "sk****ne" || first.Text("type") != "workspace" || first.Text("workspace_id") != h.One {
@@ -84,7 +84,7 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 }
 
 func TestBadInputIsRefusedWithItsField(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	slug := create(t, h, chief, "")
 	post := func(members string) string {
 		return `{"name":"a","ai_provider_id":"openai","key":"sk-abcdefgh"` + members + `}`
@@ -170,7 +170,7 @@ func TestBadInputIsRefusedWithItsField(t *testing.T) {
 }
 
 func TestSlugIsTakenOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	if got := create(t, h, chief, `,"slug":"mine"`); got != "mine" {
 		t.Errorf("slug %s", got)
 	}
@@ -184,7 +184,7 @@ func TestSlugIsTakenOnce(t *testing.T) {
 }
 
 func TestWorkspaceIntegrationBringsAProvider(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	create(t, h, key, `,"slug":"a"`)
 	create(t, h, key, `,"slug":"b","default_provider_slug":"bee"`)
 	create(t, h, key, `,"slug":"c","create_default_provider":false`)
@@ -213,7 +213,7 @@ func TestWorkspaceIntegrationBringsAProvider(t *testing.T) {
 }
 
 func TestMappedKeyNeedsNoKey(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.SecretReference("vault-1")
 	slug := h.Do("POST", "/integrations", chief, `{"name":"a","ai_provider_id":"openai","secret_mappings":[{"target_field":"key","secret_reference_id":"vault-1","secret_key":"k","value_format":"string"}]}`).OK().Text("slug")
 	a := h.Do("GET", "/integrations/"+slug, chief, nil).OK()
@@ -235,7 +235,7 @@ func TestMappedKeyNeedsNoKey(t *testing.T) {
 
 func TestSeveralCredentialsAreSealedAndMasked(t *testing.T) {
 	const canary = "sk-CANARY-000000000"
-	h := newHouse(t)
+	h := newInstallation(t)
 	slug := h.Do("POST", "/integrations", key, `{"name":"Two","ai_provider_id":"openai","credentials":[{"key":"`+canary+`1","weight":3},{"label":"spare","key":"`+canary+`2","weight":0}]}`).OK().Text("slug")
 	const want = `[{"label":"1","masked_key":"sk****01","weight":3},{"label":"spare","masked_key":"sk****02","weight":0}]`
 	shown := func() (string, []byte) {

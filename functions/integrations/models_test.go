@@ -7,7 +7,7 @@ import (
 )
 
 func TestModelsAreEnabledPricedAndAdded(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	slug := create(t, h, chief, "")
 	path := "/integrations/" + slug + "/models"
 	model := func(name string) map[string]any {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestFamilyChecks(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	admintest.CheckFamily(t, h)
 	slug := create(t, h, key, "")
 	for _, c := range []struct {
@@ -44,7 +44,7 @@ func TestFamilyChecks(t *testing.T) {
 }
 
 func TestScopesAndRolesFollowThePlace(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	org, own := create(t, h, chief, `,"slug":"org"`), create(t, h, key, `,"slug":"own"`)
 	c := h.Caller(chief)
 	for _, action := range []string{"read", "update", "delete"} {
@@ -102,7 +102,7 @@ func TestScopesAndRolesFollowThePlace(t *testing.T) {
 }
 
 func TestListShowsWhatTheCallerReaches(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	create(t, h, chief, `,"slug":"org-1","tags":{"team":"a","env":"p"}`)
 	create(t, h, chief, `,"slug":"org-2"`)
 	create(t, h, key, `,"slug":"own-1","tags":{"team":"a"}`)

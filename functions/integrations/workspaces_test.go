@@ -8,7 +8,7 @@ import (
 )
 
 func TestAccessOpensWithAProviderAndCloses(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	slug := create(t, h, chief, `,"slug":"org"`)
 	path := "/integrations/" + slug + "/workspaces"
 	if got := h.Do("GET", path, chief, nil).OK(); got.At("total") != 0.0 || len(got.At("workspaces").([]any)) != 0 || got.At("global_workspace_access", "enabled") != false {
@@ -53,7 +53,7 @@ func TestAccessOpensWithAProviderAndCloses(t *testing.T) {
 }
 
 func TestTakenDefaultSlugRefusesTheWholeCall(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	create(t, h, admintest.WorkspaceB, `,"slug":"bee"`)
 	slug := create(t, h, chief, `,"slug":"org"`)
 	path := "/integrations/" + slug + "/workspaces"
@@ -70,7 +70,7 @@ func TestTakenDefaultSlugRefusesTheWholeCall(t *testing.T) {
 }
 
 func TestGlobalAccessAndOverride(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	slug := create(t, h, chief, `,"slug":"org"`)
 	path := "/integrations/" + slug + "/workspaces"
 	h.Do("PUT", path, chief, `{"workspaces":[{"id":"`+h.One+`","enabled":false}]}`).OK()
@@ -96,7 +96,7 @@ func TestGlobalAccessAndOverride(t *testing.T) {
 }
 
 func TestUsageIsResetPerWorkspace(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	slug := create(t, h, chief, `,"slug":"org"`)
 	path := "/integrations/" + slug + "/workspaces"
 	h.Do("PUT", path, chief, `{"global_workspace_access":{"enabled":true,"usage_limits":[{"credit_limit":7}]}}`).OK()

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/usage"
 )
 
-func TestExplanationTellsTheWalkInItsOrder(t *testing.T) {
+func TestExplanationListsStepsInOrder(t *testing.T) {
 	r := made("o", "w", "s", time.Minute)
 	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode, r.OptionIndex = "c", "pc-a", 7, "conditional", "config.targets[1].targets[10]"
 	r.Matches = []usage.Match{{Path: "config", Condition: 2, Index: 1}}

@@ -50,10 +50,10 @@ func TestExportsFromDraftToFile(t *testing.T) {
 	for i := range 3 {
 		r := made(admintest.Org, in.One, admintest.OneSlug, time.Duration(i+1)*time.Minute)
 		seals(t, &r, usage.Bodies{Response: []byte(`{"ok":true}`)})
-		in.keep(t, r)
+		in.store(t, r)
 		ids = append(ids, r.ID)
 	}
-	in.keep(t, made(admintest.Org, in.Two, admintest.TwoSlug, time.Minute), made(admintest.OtherOrg, "ws", "ws", time.Minute))
+	in.store(t, made(admintest.Org, in.Two, admintest.TwoSlug, time.Minute), made(admintest.OtherOrg, "ws", "ws", time.Minute))
 	created := in.Do("POST", "/logs/exports", key, someExport).OK()
 	id := created.Text("id")
 	if created.At("total") != 3.0 || created.Text("object") != "export" {
@@ -110,7 +110,7 @@ func TestExportsFromDraftToFile(t *testing.T) {
 func TestExportsOfColumns(t *testing.T) {
 	in := install(t)
 	key := admintest.WorkspaceA
-	in.keep(t, made(admintest.Org, in.One, admintest.OneSlug, time.Minute))
+	in.store(t, made(admintest.Org, in.One, admintest.OneSlug, time.Minute))
 	for _, codec := range []string{"none", "gzip", "snappy", "zstd"} {
 		id := in.Do("POST", "/logs/exports", key, fmt.Sprintf(`{"filters":{},"requested_data":["id","cost"],"format":"parquet","compression":%q}`, codec)).OK().Text("id")
 		in.Do("PUT", "/logs/exports/"+id, key, `{"format":"parquet"}`).OK()

@@ -18,12 +18,12 @@ func (k intake) Emit(ctx context.Context, r *usage.Record) error {
 	return k.in.archive.Ingest(ctx, []usage.Record{*r})
 }
 
-const toldBody = `{"request":{"url":"https://api.example.com/v1/chat/completions","provider":"openai","body":{"model":"gpt-4o-mini"}},
+const reportedBody = `{"request":{"url":"https://api.example.com/v1/chat/completions","provider":"openai","body":{"model":"gpt-4o-mini"}},
 	"response":{"body":{"model":"gpt-4o-mini","choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":100}},"response_time":20},"metadata":{"trace_id":"told","user":"me","a":"b"}}`
 
-func TestWhatIsToldIsALogLikeOthers(t *testing.T) {
+func TestReportedRequestIsALogLikeOthers(t *testing.T) {
 	in := install(t)
-	id := in.Do("POST", "/logs", admintest.WorkspaceA, toldBody).OK().Text("ids", "0")
+	id := in.Do("POST", "/logs", admintest.WorkspaceA, reportedBody).OK().Text("ids", "0")
 	got := in.Do("GET", "/logs/"+id, admintest.WorkspaceA, nil).OK()
 	for want, path := range map[any][]string{
 		"told": {"metrics", "trace_id"}, 1000.0: {"metrics", "req_units"}, 0.021: {"metrics", "cost"}, "chatComplete": {"metrics", "endpoint"}, "gpt-4o-mini": {"request", "body", "model"},
@@ -47,10 +47,10 @@ func TestWhatIsToldIsALogLikeOthers(t *testing.T) {
 	}
 }
 
-func TestToldTwiceIsKeptOnce(t *testing.T) {
+func TestRepeatedReportIsStoredOnce(t *testing.T) {
 	in := install(t)
 	at := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
-	body := `[` + strings.Replace(toldBody, `{"request"`, `{"id":"mine","created_at":"`+at+`","request"`, 1) + `,` + toldBody + `]`
+	body := `[` + strings.Replace(reportedBody, `{"request"`, `{"id":"mine","created_at":"`+at+`","request"`, 1) + `,` + reportedBody + `]`
 	first := in.Do("POST", "/logs", admintest.WorkspaceA, body).OK()
 	second := in.Do("POST", "/logs", admintest.WorkspaceA, body).OK()
 	if first.Text("ids", "0") != second.Text("ids", "0") || first.Text("ids", "1") == second.Text("ids", "1") {
@@ -64,52 +64,52 @@ func TestToldTwiceIsKeptOnce(t *testing.T) {
 	}
 }
 
-func TestWhoMayTell(t *testing.T) {
+func TestWhoMayReport(t *testing.T) {
 	in := install(t)
 	for _, who := range []string{admintest.AdminKey, admintest.OtherAdmin} {
-		in.Do("POST", "/logs", who, toldBody).Refused(403, "AB03", "")
+		in.Do("POST", "/logs", who, reportedBody).Refused(403, "AB03", "")
 	}
 	for _, scope := range []string{"logs.write", "completions.write", "logs.read"} {
 		c := in.Caller(admintest.WorkspaceA)
 		c.Scopes = admintest.ScopeList{scope}
 		in.SetCaller("one-scope", c)
-		in.Do("POST", "/logs", "one-scope", toldBody).Refused(403, "AB03", "")
+		in.Do("POST", "/logs", "one-scope", reportedBody).Refused(403, "AB03", "")
 	}
 	c := in.Caller(admintest.WorkspaceA)
 	c.Scopes = admintest.ScopeList{"logs.write", "completions.write"}
 	in.SetCaller("both", c)
-	in.Do("POST", "/logs", "both", toldBody).OK()
+	in.Do("POST", "/logs", "both", reportedBody).OK()
 }
 
-func TestMetricsOnlyKeepsNoBodies(t *testing.T) {
+func TestMetricsOnlyStoresNoBodies(t *testing.T) {
 	in := install(t)
 	in.Govern(tenant.Settings{RequestLogging: tenant.LogMetrics})
-	id := in.Do("POST", "/logs", admintest.WorkspaceA, toldBody).OK().Text("ids", "0")
+	id := in.Do("POST", "/logs", admintest.WorkspaceA, reportedBody).OK().Text("ids", "0")
 	if got := in.Do("GET", "/logs/"+id, admintest.WorkspaceA, nil).OK(); got.At("request", "body") != nil || got.At("response", "body") != nil || got.At("metrics", "req_units") != 1000.0 {
 		t.Errorf("%s", got.Body)
 	}
 }
 
-func TestWhatIsToldAmissIsRefused(t *testing.T) {
+func TestMalformedReportsAreRejected(t *testing.T) {
 	in := install(t)
-	change := func(from, to string) string { return strings.Replace(toldBody, from, to, 1) }
+	change := func(from, to string) string { return strings.Replace(reportedBody, from, to, 1) }
 	old := time.Now().Add(-91 * 24 * time.Hour).UTC().Format(time.RFC3339)
 	for body, fields := range map[string]string{
 		`{}`: "request response", `{"request":5,"response":[]}`: "request response", `{"request":{},"response":{}}`: "request.url request.body",
-		change(`"response_time":20`, `"response_time":-1`):                       "response.response_time",
-		change(`"response_time":20`, `"status":99`):                              "response.status",
-		change(`"response_time":20`, `"status":"200"`):                           "response.status",
-		change(`"provider":"openai"`, `"provider":"a b"`):                        "request.provider",
-		change(`"provider":"openai"`, `"method":"GE T"`):                         "request.method",
-		change(`"provider":"openai"`, `"headers":{"a":1}`):                       "request.headers.a",
-		change(`"a":"b"`, `"a":5`):                                               "metadata.a",
-		change(`"a":"b"`, `"traceId":"x"`):                                       "metadata.trace_id",
-		change(`"a":"b"`, `"a":"\u0000"`):                                        "metadata.a",
-		change(`{"request"`, `{"id":"x","request"`):                              "created_at",
-		change(`{"request"`, `{"created_at":"`+old+`","request"`):                "created_at",
-		change(`{"request"`, `{"created_at":"yesterday","request"`):              "created_at",
-		`[` + toldBody + `,` + change(`{"request"`, `{"id":"x","request"`) + `]`: "[1].created_at",
-		`[` + toldBody + `,{}]`:                                                  "[1].request [1].response",
+		change(`"response_time":20`, `"response_time":-1`):                           "response.response_time",
+		change(`"response_time":20`, `"status":99`):                                  "response.status",
+		change(`"response_time":20`, `"status":"200"`):                               "response.status",
+		change(`"provider":"openai"`, `"provider":"a b"`):                            "request.provider",
+		change(`"provider":"openai"`, `"method":"GE T"`):                             "request.method",
+		change(`"provider":"openai"`, `"headers":{"a":1}`):                           "request.headers.a",
+		change(`"a":"b"`, `"a":5`):                                                   "metadata.a",
+		change(`"a":"b"`, `"traceId":"x"`):                                           "metadata.trace_id",
+		change(`"a":"b"`, `"a":"\u0000"`):                                            "metadata.a",
+		change(`{"request"`, `{"id":"x","request"`):                                  "created_at",
+		change(`{"request"`, `{"created_at":"`+old+`","request"`):                    "created_at",
+		change(`{"request"`, `{"created_at":"yesterday","request"`):                  "created_at",
+		`[` + reportedBody + `,` + change(`{"request"`, `{"id":"x","request"`) + `]`: "[1].created_at",
+		`[` + reportedBody + `,{}]`:                                                  "[1].request [1].response",
 	} {
 		got := in.Do("POST", "/logs", admintest.WorkspaceA, body)
 		for field := range strings.FieldsSeq(fields) {

@@ -94,7 +94,7 @@ func install(t testing.TB) *installation {
 	return in
 }
 
-func (in *installation) keep(t testing.TB, records ...usage.Record) {
+func (in *installation) store(t testing.TB, records ...usage.Record) {
 	t.Helper()
 	if err := in.archive.Ingest(context.Background(), slices.Clone(records)); err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	seals(t, &full, usage.Bodies{RequestHeaders: []byte(`{"User-Agent":"x","X-Gateway-Provider":"@main"}`), Request: []byte(`{"a":1}`), SentHeaders: []byte(`{}`), Sent: []byte(`{}`), Received: []byte("x"), Response: []byte("\xff")})
 	bare := made(admintest.Org, in.One, admintest.OneSlug, 2*time.Minute)
 	bare.KeyID, bare.Provider, bare.ProviderSlug, bare.Model, bare.RequestModel, bare.Metadata, bare.TraceID = "", "", "", "", "", nil, ""
-	in.keep(t, full, bare)
+	in.store(t, full, bare)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(admin.OpenAPI("t", "1", in.Families...)))
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	}
 }
 
-func TestLogShowsWhatWasAskedAndAnswered(t *testing.T) {
+func TestLogShowsRequestAndResponse(t *testing.T) {
 	in := install(t)
 	r := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
 	r.OptionIndex, r.Mode, r.RetryCount, r.Stream, r.Attempts = "config.targets[1]", "fallback", 2, true, []usage.Attempt{{Provider: "openai", Model: "m", Status: 200, Cost: r.Cost}}
@@ -175,7 +175,7 @@ func TestLogShowsWhatWasAskedAndAnswered(t *testing.T) {
 		Request:        []byte(request), SentHeaders: []byte(`{"X-Api-Key":"*****"}`), Sent: []byte(`{"sent":true}`), Received: []byte(`{"received":true}`),
 		ResponseHeaders: []byte(`{"Content-Type":"text/event-stream"}`), Response: []byte(stream), Truncated: true,
 	})
-	in.keep(t, r)
+	in.store(t, r)
 	a := in.Do("GET", "/logs/"+r.ID, admintest.WorkspaceA, nil).OK()
 	for path, want := range map[string]any{
 		"_id": r.ID, "organisation_id": admintest.Org, "created_at": r.Start.Format("2006-01-02T15:04:05.000Z"), "bodies_cut": true, "bodies_unreadable": false,
@@ -211,7 +211,7 @@ func TestBodiesOfAnyKindAreShown(t *testing.T) {
 	} {
 		r := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
 		seals(t, &r, usage.Bodies{Response: []byte(sent)})
-		in.keep(t, r)
+		in.store(t, r)
 		a := in.Do("GET", "/logs/"+r.ID, admintest.WorkspaceA, nil).OK()
 		if a.At("response", "body") != want[0] || a.At("response", "body_encoding") != want[1] {
 			t.Errorf("%.40q is shown as %.80v %v", sent, a.At("response", "body"), a.At("response", "body_encoding"))
@@ -225,7 +225,7 @@ func TestBodiesThatCannotBeOpenedLeaveTheMetrics(t *testing.T) {
 	seals(t, &r, usage.Bodies{Request: []byte(`{"a":1}`)})
 	moved := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
 	moved.Bodies = []byte("no bodies")
-	in.keep(t, r, moved)
+	in.store(t, r, moved)
 	in.sealer.fail = seal.ErrRefused
 	a := in.Do("GET", "/logs/"+r.ID, admintest.WorkspaceA, nil).OK()
 	if a.At("bodies_unreadable") != true || a.At("request", "body") != nil || a.At("metrics", "total_units") != 15.0 {
@@ -238,7 +238,7 @@ func TestBodiesThatCannotBeOpenedLeaveTheMetrics(t *testing.T) {
 func TestForeignLogIsAMissingOne(t *testing.T) {
 	in := install(t)
 	r := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
-	in.keep(t, r)
+	in.store(t, r)
 	for key, query := range map[string]string{
 		admintest.WorkspaceB: "", admintest.OtherAdmin: "", admintest.AdminKey: "?workspace_id=" + in.Two, admintest.WorkspaceA: "",
 	} {
@@ -265,7 +265,7 @@ func TestAnyOfTheScopesReadsALog(t *testing.T) {
 	in := install(t)
 	r := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
 	r.KeyID = in.Caller(admintest.WorkspaceA).KeyID
-	in.keep(t, r)
+	in.store(t, r)
 	for scope, want := range map[string][2]int{
 		"logs.read": {200, 403}, "logs.view": {200, 403}, "completions.write": {200, 403}, "logs.write": {200, 403}, "logs.list": {403, 200}, "logs.export": {403, 403}, "analytics.view": {403, 403},
 	} {
@@ -294,7 +294,7 @@ func TestListIsPagedByNumberAndByCursor(t *testing.T) {
 	for i := range 25 {
 		r := made(admintest.Org, in.One, admintest.OneSlug, time.Duration(i)*time.Minute)
 		want = append(want, r.ID)
-		in.keep(t, r, made(admintest.Org, in.Two, admintest.TwoSlug, time.Duration(i)*time.Minute), made(admintest.OtherOrg, in.Three, admintest.ThreeSlug, time.Minute))
+		in.store(t, r, made(admintest.Org, in.Two, admintest.TwoSlug, time.Duration(i)*time.Minute), made(admintest.OtherOrg, in.Three, admintest.ThreeSlug, time.Minute))
 	}
 	var byPage, byCursor []string
 	for page := range 4 {
@@ -330,8 +330,8 @@ func TestListIsFiltered(t *testing.T) {
 	a, b := made(admintest.Org, in.One, admintest.OneSlug, time.Minute), made(admintest.Org, in.One, admintest.OneSlug, 2*time.Hour)
 	b.ClientStatus, b.TraceID, b.Metadata = 429, "trace-2", nil
 	old := made(admintest.Org, in.One, admintest.OneSlug, 40*24*time.Hour)
-	in.keep(t, a, b)
-	in.keep(t, old)
+	in.store(t, a, b)
+	in.store(t, old)
 	ago := func(d time.Duration) string { return time.Now().UTC().Add(-d).Format(time.RFC3339) }
 	for query, want := range map[string][]string{
 		"": {a.ID, b.ID}, "status_code=429": {b.ID}, "trace_id=trace-1": {a.ID}, "metadata=%7B%22a%22%3A%22b%22%7D": {a.ID}, "ai_model=none": nil, "cost_max=1": nil,
@@ -350,11 +350,11 @@ func TestTotalIsALowerBoundAboveTenThousand(t *testing.T) {
 	for i := range records {
 		records[i] = made(admintest.Org, in.One, admintest.OneSlug, time.Duration(i)*time.Millisecond)
 	}
-	in.keep(t, records[:10_000]...)
+	in.store(t, records[:10_000]...)
 	if got := in.Do("GET", "/logs?page_size=1", admintest.WorkspaceA, nil).OK(); got.At("total") != 10_000.0 || got.At("total_is_lower_bound") != nil {
 		t.Errorf("ten thousand: %s", got.Body)
 	}
-	in.keep(t, records[10_000:]...)
+	in.store(t, records[10_000:]...)
 	got := in.Do("GET", "/logs?page_size=1&current_page=10000", admintest.WorkspaceA, nil).OK()
 	if got.At("total") != 10_000.0 || got.At("total_is_lower_bound") != true || len(ids(got)) != 1 {
 		t.Errorf("one more: %s", got.Body)
@@ -381,7 +381,7 @@ func TestOrganisationIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
-	in.keep(t, r)
+	in.store(t, r)
 	if got := in.Do("GET", "/logs/"+r.ID, admintest.WorkspaceA, nil).OK().Text("metrics", "organisation_name"); got != "Acme" {
 		t.Errorf("organization %q", got)
 	}
@@ -397,7 +397,7 @@ func TestOrganisationIsNamed(t *testing.T) {
 
 func FuzzQueriesAreAnsweredOrRefused(f *testing.F) {
 	in := install(f)
-	in.keep(f, made(admintest.Org, in.One, admintest.OneSlug, time.Minute))
+	in.store(f, made(admintest.Org, in.One, admintest.OneSlug, time.Minute))
 	for _, q := range []string{"page_size=1", "cursor=AAAAAAAAAAAA", "metadata={}", "status_code=200,201", "cost_min=1e3", "time_of_generation_min=2026-01-01T00:00:00 05:30"} {
 		f.Add(q)
 	}
@@ -418,7 +418,7 @@ func BenchmarkNewestPage(b *testing.B) {
 		for i := range batch {
 			batch[i] = made(admintest.Org, in.One, admintest.OneSlug, time.Duration(i)*time.Minute)
 		}
-		in.keep(b, batch...)
+		in.store(b, batch...)
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -18,7 +18,7 @@ func TestEveryViewOfALogAgreesOnItsCost(t *testing.T) {
 	in := install(t)
 	key := admintest.WorkspaceA
 	rec := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
-	in.keep(t, rec)
+	in.store(t, rec)
 	const want = `"cost":1.2345678,"cost_unit":"cents","cost_usd":0.012345678`
 	view := func(name string, v any) {
 		t.Helper()

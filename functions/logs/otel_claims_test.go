@@ -101,7 +101,7 @@ func TestTheGatewaysOwnLogCounts(t *testing.T) {
 	own := made(admintest.Org, in.One, admintest.OneSlug, 0)
 	own.Start = time.Now().Add(-time.Hour).Truncate(time.Hour).UTC()
 	own.TraceID, own.SpanID, own.ParentSpanID = claimTrace, "00000000000000b1", chatID
-	in.keep(t, own)
+	in.store(t, own)
 	in.Do("POST", traces, admintest.WorkspaceA, traced(reported(agentID, "", "invoke_agent", 15, 0), reported(chatID, agentID, "chat", 15, 5), reported(secondID, agentID, "chat", 1000, 100))).OK()
 	got := in.books(t)
 	if want := (books{2, own.Usage.TotalTokens() + 1100, 1.2345678 + 0.021, 4}); got.requests != want.requests || got.tokens != want.tokens || got.logs != want.logs || got.cost < want.cost-1e-9 || got.cost > want.cost+1e-9 {

@@ -19,7 +19,7 @@ func TestAKeyWithoutALogScopeReadsItsOwnLogsOnly(t *testing.T) {
 	foreign.KeyID = "another-key"
 	caller := in.Caller(admintest.WorkspaceA)
 	own.KeyID = caller.KeyID
-	in.keep(t, foreign, own)
+	in.store(t, foreign, own)
 	routes := 0
 	for _, r := range in.Families[0].Routes {
 		if !slices.Contains(r.Scopes, "completions.write") || r.Method != http.MethodGet {
@@ -55,7 +55,7 @@ func TestAKeyWithoutALogScopeReadsItsOwnLogsOnly(t *testing.T) {
 func TestServiceKeysReachOnlyExportsThatTheyMaySee(t *testing.T) {
 	in := install(t)
 	no := false
-	in.keep(t, made(admintest.Org, in.One, admintest.OneSlug, time.Minute))
+	in.store(t, made(admintest.Org, in.One, admintest.OneSlug, time.Minute))
 	limited := in.Caller(admintest.WorkspaceA).As(identity.RankManager)
 	limited.KeyID = "limited-key"
 	in.SetCaller("limited", limited)

@@ -20,9 +20,9 @@ func lastHour() string {
 	return "time_of_generation_min=" + time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) + "&time_of_generation_max=" + time.Now().UTC().Format(time.RFC3339)
 }
 
-// asked10 stores ten records in each of three workspaces: a request to @main per minute, of two
+// storeTenEach stores ten records in each of three workspaces: a request to @main per minute, of two
 // teams in turn, of 10 and 5 tokens and 12,345,678 nano-dollars, with its bodies.
-func asked10(t *testing.T, in *installation) (ids []string) {
+func storeTenEach(t *testing.T, in *installation) (ids []string) {
 	t.Helper()
 	for _, w := range [][3]string{{admintest.Org, in.One, admintest.OneSlug}, {admintest.Org, in.Two, admintest.TwoSlug}, {admintest.OtherOrg, in.Three, admintest.ThreeSlug}} {
 		for i := range 10 {
@@ -35,7 +35,7 @@ func asked10(t *testing.T, in *installation) (ids []string) {
 				word = "secret"
 			}
 			seals(t, &r, usage.Bodies{Request: fmt.Appendf(nil, `{"model":"gpt-4o","temperature":%d,"messages":[{"role":"user","content":%q}]}`, i%2, word), Response: []byte(`{"choices":[{"message":{"role":"assistant","content":"hi"}}]}`)})
-			in.keep(t, r)
+			in.store(t, r)
 			if w[1] == in.One {
 				ids = append(ids, r.ID)
 			}
@@ -46,7 +46,7 @@ func asked10(t *testing.T, in *installation) (ids []string) {
 
 func TestNothingChangedIsAsRecorded(t *testing.T) {
 	in := install(t)
-	asked10(t, in)
+	storeTenEach(t, in)
 	for key, n := range map[string]float64{admintest.WorkspaceA: 10, admintest.WorkspaceB: 10, admintest.AdminKey: 20, admintest.OtherAdmin: 10} {
 		got := in.Do("POST", "/simulations?"+lastHour(), key, map[string]any{}).OK()
 		if got.At("complete") != true || got.At("before", "requests") != n || fmt.Sprint(got.At("before")) != fmt.Sprint(got.At("after")) || len(got.At("differences").([]any))+len(got.At("unjudged").([]any)) > 0 {
@@ -57,7 +57,7 @@ func TestNothingChangedIsAsRecorded(t *testing.T) {
 
 func TestChangesAreSimulated(t *testing.T) {
 	in := install(t)
-	ids := asked10(t, in)
+	ids := storeTenEach(t, in)
 	simulate := func(body string) admintest.Answer {
 		t.Helper()
 		return in.Do("POST", "/simulations?"+lastHour(), admintest.WorkspaceA, json.RawMessage(body)).OK()
@@ -116,7 +116,7 @@ func quoted(s string) string {
 
 func TestSavedThingsAreSimulated(t *testing.T) {
 	in := install(t)
-	asked10(t, in)
+	storeTenEach(t, in)
 	sc := store.Scope{Org: admintest.Org, Workspace: in.One}
 	rec := resource.Record{Scope: sc, Kind: route.KindConfig, ID: "c-1", Slug: "pc-one", Name: "one", Status: "active", Body: []byte(`{"provider":"openai","override_params":{"model":"gpt-4o-mini"}}`)}
 	if err := in.Resources.Change(context.Background(), sc, func(tx *resource.Tx) error { return tx.Create(&rec) }); err != nil {
@@ -159,7 +159,7 @@ func TestSimulationsRefuseWhatIsWrong(t *testing.T) {
 
 func TestSimulationsSeeWhatTheirCallerSees(t *testing.T) {
 	in := install(t)
-	asked10(t, in)
+	storeTenEach(t, in)
 	got := in.Do("POST", "/simulations?"+lastHour()+"&workspace_slug="+admintest.TwoSlug, admintest.AdminKey, map[string]any{}).OK()
 	if got.At("before", "requests") != 10.0 {
 		t.Errorf("%s", got.Body)

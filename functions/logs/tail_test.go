@@ -76,33 +76,33 @@ func (f *following) log() (log, mark string) {
 	return data["id"].(string), mark
 }
 
-func TestATailGivesLogsAsTheyCome(t *testing.T) {
+func TestTailStreamsNewLogs(t *testing.T) {
 	in := install(t)
 	before := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
 	in.ahead = -time.Minute
-	in.keep(t, before)
+	in.store(t, before)
 	in.ahead = 0
 	one, two := in.follow(t, admintest.WorkspaceA, "", ""), in.follow(t, admintest.WorkspaceA, "?status_code=500", "")
 	foreign := in.follow(t, admintest.WorkspaceB, "", "")
 	first, failed, theirs := made(admintest.Org, in.One, admintest.OneSlug, 0), made(admintest.Org, in.One, admintest.OneSlug, 0), made(admintest.Org, in.Two, admintest.TwoSlug, 0)
 	failed.ClientStatus = 500
-	in.keep(t, first)
+	in.store(t, first)
 	if id, _ := one.log(); id != first.ID {
 		t.Errorf("got %s, want %s", id, first.ID)
 	}
-	in.keep(t, failed)
+	in.store(t, failed)
 	id, mark := one.log()
 	if other, _ := two.log(); id != failed.ID || other != failed.ID {
 		t.Errorf("got %s and %s, want %s", id, other, failed.ID)
 	}
-	in.keep(t, theirs)
+	in.store(t, theirs)
 	if id, _ := foreign.log(); id != theirs.ID {
 		t.Errorf("another workspace's log: %s", id)
 	}
 	// A client that reconnects gets the missed logs once.
 	in.ahead = time.Second
 	last := made(admintest.Org, in.One, admintest.OneSlug, 0)
-	in.keep(t, last)
+	in.store(t, last)
 	if id, _ := in.follow(t, admintest.WorkspaceA, "", mark).log(); id != last.ID {
 		t.Errorf("got %s, want %s", id, last.ID)
 	}
@@ -111,12 +111,12 @@ func TestATailGivesLogsAsTheyCome(t *testing.T) {
 func TestATailEndsWithTheRightToIt(t *testing.T) {
 	in := install(t)
 	f := in.follow(t, admintest.MemberKey, "", "")
-	in.keep(t, made(admintest.Org, in.One, admintest.OneSlug, 0))
+	in.store(t, made(admintest.Org, in.One, admintest.OneSlug, 0))
 	f.log()
 	in.Govern(tenant.Settings{Rights: tenant.Rights{MembersViewAllData: no()}})
 	mine := made(admintest.Org, in.One, admintest.OneSlug, 0)
 	mine.UserID = in.Caller(admintest.MemberKey).UserID
-	in.keep(t, made(admintest.Org, in.One, admintest.OneSlug, 0), mine)
+	in.store(t, made(admintest.Org, in.One, admintest.OneSlug, 0), mine)
 	if id, _ := f.log(); id != mine.ID {
 		t.Errorf("a log of somebody else: %s", id)
 	}
@@ -132,11 +132,11 @@ func TestATailEndsWithTheRightToIt(t *testing.T) {
 }
 
 // A client that was away for too long is informed of the omitted range.
-func TestATailTellsWhatWasMissed(t *testing.T) {
+func TestTailReportsOmittedRange(t *testing.T) {
 	in := install(t)
 	in.ahead = -time.Hour
 	old := made(admintest.Org, in.One, admintest.OneSlug, time.Hour)
-	in.keep(t, old)
+	in.store(t, old)
 	in.ahead = 0
 	mark := base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(-2*time.Hour).UnixMilli())), 'x'))
 	f := in.follow(t, admintest.WorkspaceA, "", mark)
@@ -147,7 +147,7 @@ func TestATailTellsWhatWasMissed(t *testing.T) {
 		t.Errorf("%s %v", name, data)
 	}
 	fresh := made(admintest.Org, in.One, admintest.OneSlug, 0)
-	in.keep(t, fresh)
+	in.store(t, fresh)
 	if id, _ := f.log(); id != fresh.ID {
 		t.Errorf("got %s, want %s", id, fresh.ID)
 	}
@@ -158,7 +158,7 @@ func TestABriefTail(t *testing.T) {
 	in := install(t)
 	in.tail(TailOptions{Brief: time.Hour, Pace: time.Millisecond})
 	f := in.follow(t, admintest.WorkspaceA, "", "")
-	in.keep(t, made(admintest.Org, in.One, admintest.OneSlug, 0))
+	in.store(t, made(admintest.Org, in.One, admintest.OneSlug, 0))
 	f.log()
 	if name, _, _ := f.next(); name != "end" {
 		t.Errorf("%s behind the end", name)

@@ -9,12 +9,12 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-func viewHouse(t *testing.T) *admintest.Installation {
+func newViewInstallation(t *testing.T) *admintest.Installation {
 	return admintest.New(t, admin.Family{Name: "logs", Doc: "Logs.", Routes: views().Routes()})
 }
 
 func TestViewsAreSavedInAWorkspace(t *testing.T) {
-	h := viewHouse(t)
+	h := newViewInstallation(t)
 	admintest.CheckFamily(t, h)
 	admintest.BadBodies(t, h, "POST", "/views", admintest.WorkspaceA, `{"name":"Errors","page":"logs","query":"status_code=500"}`)
 	id := h.Do("POST", "/views", admintest.WorkspaceA, `{"name":"Errors","page":"logs","query":"status_code=500&ai_model=a%20b"}`).OK().Text("id")
@@ -39,7 +39,7 @@ func TestViewsAreSavedInAWorkspace(t *testing.T) {
 }
 
 func TestViewsOfAWorkspaceAreLimited(t *testing.T) {
-	h := viewHouse(t)
+	h := newViewInstallation(t)
 	for i := range maxViews {
 		h.Do("POST", "/views", admintest.WorkspaceA, fmt.Sprintf(`{"name":"v%d","page":"logs","query":"a=b"}`, i)).OK()
 	}

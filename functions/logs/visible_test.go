@@ -21,7 +21,7 @@ func ofEverybody(t *testing.T, in *installation) (mine, theirs string) {
 	other.UserID, other.KeyType = "another", "workspace-user"
 	token.KeyType = "jwt"
 	seals(t, &own, usage.Bodies{Request: []byte(`{"secret":"text"}`), RequestHeaders: []byte(`{"X-A":"b"}`), Response: []byte(`{}`)})
-	in.keep(t, own, other, service, token)
+	in.store(t, own, other, service, token)
 	return own.ID, other.ID
 }
 
@@ -75,7 +75,7 @@ func TestARoleSeesLogsWithoutBodies(t *testing.T) {
 	in.Do("GET", "/logs/"+mine, admintest.MemberKey, nil).Refused(403, "AB03", "")
 }
 
-func TestAdminsOfTheOrganisationMayBeKeptFromLogs(t *testing.T) {
+func TestAdminsOfTheOrganisationMayBeExcludedFromLogs(t *testing.T) {
 	in := install(t)
 	mine, _ := ofEverybody(t, in)
 	chief := in.Caller(admintest.WsAdminKey)
@@ -108,7 +108,7 @@ func TestKeysThatOthersKnowSeeTheirOwnLogs(t *testing.T) {
 	in.SetCaller("known to others", shared)
 	own := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
 	own.UserID, own.KeyID, own.KeyType = shared.UserID, shared.KeyID, "workspace-user"
-	in.keep(t, own)
+	in.store(t, own)
 	in.SetCaller("its user", shared.As(shared.Rank))
 	user := in.Caller("its user")
 	user.Shared, user.KeyID = false, "another-key"

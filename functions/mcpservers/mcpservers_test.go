@@ -18,7 +18,7 @@ import (
 
 func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	admintest.CheckFamily(t, h)
 	of := h.Do("POST", "/mcp-integrations", key, quiet).OK().Text("id")
 	server := h.Do("POST", "/mcp-servers", key, `{"name":"S","mcp_integration_id":"up"}`).OK().Text("id")
@@ -56,7 +56,7 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 
 func TestAnswersArePinned(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
 	h.Do("POST", "/mcp-servers", key, `{"name":"S","slug":"my-server","mcp_integration_id":"up","description":"d"}`).OK()
 	h.Do("PUT", "/mcp-integrations/up/capabilities", key, `{"capabilities":[{"name":"a","type":"tool","enabled":false},{"name":"file:///x","type":"resource","enabled":true}]}`).OK()
@@ -73,7 +73,7 @@ func TestRegistrationInspectsTheServer(t *testing.T) {
 	for _, transport := range []string{"http", "sse"} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
-			h, up := newHouse(t), newUpstream(t, transport == "sse")
+			h, up := newInstallation(t), newUpstream(t, transport == "sse")
 			id := h.Do("POST", "/mcp-integrations", key, fmt.Sprintf(`{"name":"Up","url":%q,"auth_type":"none","transport":%q}`, up.URL, transport)).OK().Text("id")
 			m := h.Do("GET", "/mcp-integrations/"+id+"/metadata", key, nil).OK()
 			if m.Text("sync_status") != "success" || m.Text("server_name") != "fixture" || m.Text("server_version") != "1.2.3" || m.Text("last_synced_at") == "" || m.At("capability_flags", "tools") == nil {
@@ -100,9 +100,9 @@ func TestRegistrationInspectsTheServer(t *testing.T) {
 }
 
 // Disabled capabilities stay disabled, whatever the server lists.
-func TestSynchronisationKeepsWhatIsDisabled(t *testing.T) {
+func TestSynchronizationRetainsDisabledCapabilities(t *testing.T) {
 	t.Parallel()
-	h, up := newHouse(t), newUpstream(t, false)
+	h, up := newInstallation(t), newUpstream(t, false)
 	at := "/mcp-integrations/" + register(h, up.URL, `"auth_type":"none"`).Text("slug")
 	h.Do("PUT", at+"/capabilities", key, `{"capabilities":[{"name":"tool1","type":"tool","enabled":false},{"name":"tool2","type":"tool","enabled":false},{"name":"later","type":"tool","enabled":false},{"name":"files","type":"resource","enabled":false}]}`).OK()
 	up.server.RemoveTools("tool1", "tool3")
@@ -131,7 +131,7 @@ func TestSynchronisationKeepsWhatIsDisabled(t *testing.T) {
 
 func TestRegistrationSucceedsWithAnUnreachableServer(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	inner := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:1/", http.StatusTemporaryRedirect))
 	defer inner.Close()
 	garbage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -158,7 +158,7 @@ func TestRegistrationSucceedsWithAnUnreachableServer(t *testing.T) {
 
 func TestCredentialsOpenServersAndAreNeverShown(t *testing.T) {
 	t.Parallel()
-	h, up := newHouse(t), newUpstream(t, false)
+	h, up := newInstallation(t), newUpstream(t, false)
 	const secret, other = "Bearer very-secret-token-of-mine", "another-secret-9876"
 	up.token = secret
 	made := register(h, up.URL, fmt.Sprintf(`"auth_type":"headers","configurations":{"headers":{"Authorization":%q,"X-Plain":%q},"forward_headers":["x-trace"],"jwt_validation":{"introspectEndpoint":"https://idp.example.com/i","introspectClientSecret":%q}}`, secret, other, other))
@@ -209,7 +209,7 @@ func TestCredentialsOpenServersAndAreNeverShown(t *testing.T) {
 
 func TestClientCredentialsFetchAToken(t *testing.T) {
 	t.Parallel()
-	h, up := newHouse(t), newUpstream(t, false)
+	h, up := newInstallation(t), newUpstream(t, false)
 	up.token = "Bearer token-from-the-issuer"
 	tokenRequests := make(chan string, 8)
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -232,7 +232,7 @@ func TestClientCredentialsFetchAToken(t *testing.T) {
 
 func TestConfigurationsAreCheckedWhenSaved(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
 	for body, fields := range map[string]string{
 		`{"configurations":{"headers":{"Host":"x","Mcp-Session-Id":"x","a b":"x","X-Ok":"a\nb"}}}`:                                                                          "configurations.headers.Host configurations.headers.Mcp-Session-Id configurations.headers.X-Ok",
@@ -269,7 +269,7 @@ func TestConfigurationsAreCheckedWhenSaved(t *testing.T) {
 
 func TestServersNeedAnIntegrationThatIsOpenToTheirWorkspace(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	of := h.Do("POST", "/mcp-integrations", chief, quiet).OK().Text("id")
 	server := fmt.Sprintf(`{"name":"S","slug":"same","mcp_integration_id":%q}`, of)
 	h.Do("POST", "/mcp-servers", key, server).Refused(400, "AB01", "mcp_integration_id")
@@ -305,7 +305,7 @@ func TestServersNeedAnIntegrationThatIsOpenToTheirWorkspace(t *testing.T) {
 
 func TestIntegrationInUseCannotBeDeleted(t *testing.T) {
 	t.Parallel()
-	h, up := newHouse(t), newUpstream(t, false)
+	h, up := newInstallation(t), newUpstream(t, false)
 	at := "/mcp-integrations/" + register(h, up.URL, `"auth_type":"none","slug":"up"`).Text("id")
 	h.Do("POST", "/mcp-servers", key, `{"name":"S","slug":"srv","mcp_integration_id":"up"}`).OK()
 	h.Do("DELETE", at, key, nil).Refused(409, "AB07", "")
@@ -332,7 +332,7 @@ func TestIntegrationInUseCannotBeDeleted(t *testing.T) {
 
 func TestUserAccess(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
 	h.Do("POST", "/mcp-servers", key, `{"name":"S","slug":"srv","mcp_integration_id":"up"}`).OK()
 	ann, bob := member(t, h, "ann@example.com", "member"), member(t, h, "bob@example.com", "member")
@@ -377,7 +377,7 @@ func TestUserAccess(t *testing.T) {
 
 func TestConnections(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
 	id := h.Do("POST", "/mcp-servers", key, `{"name":"S","slug":"srv","mcp_integration_id":"up"}`).OK().Text("id")
 	one := store.Scope{Org: admintest.Org, Workspace: h.One}

@@ -55,19 +55,19 @@ func same(t testing.TB, what string, got []string, want ...string) {
 
 func TestRegistryMatchesThePublicSchema(t *testing.T) {
 	t.Parallel()
-	h, up := newHouse(t), newUpstream(t, false)
+	h, up := newInstallation(t), newUpstream(t, false)
 	register(h, up.URL, `"auth_type":"none","slug":"up"`)
 	made := h.Do("POST", "/mcp-servers", key, fmt.Sprintf(`{"name":%q,"slug":"files","mcp_integration_id":"up","description":%q}`, strings.Repeat("n", 255), strings.Repeat("ü", 101))).OK()
 	made = h.Do("GET", "/mcp-servers/"+made.Text("id"), key, nil).OK()
 	serve(h, key, "plain")
-	var said struct {
+	var page struct {
 		Servers []struct{ Server described }
 	}
 	got := h.Do("GET", registry, key, nil).OK()
-	if err := json.Unmarshal(got.Body, &said); err != nil || len(said.Servers) != 2 {
+	if err := json.Unmarshal(got.Body, &page); err != nil || len(page.Servers) != 2 {
 		t.Fatalf("%v: %s", err, got.Body)
 	}
-	plain, full := said.Servers[0], said.Servers[1]
+	plain, full := page.Servers[0], page.Servers[1]
 	want := described{Schema: schemaOfOne, Name: "ai.gateway." + admintest.OneSlug + "/plain", Title: "Server of plain", Description: "Server of plain", Version: "1.2.3",
 		Remotes: []remote{{"streamable-http", "http://example.com/v1/mcp/plain/mcp"}}}
 	if fmt.Sprint(plain.Server) != fmt.Sprint(want) || strings.Count(string(got.Body), `"isLatest":true`) != 2 {
@@ -106,7 +106,7 @@ func TestRegistryTruncatesReportedTexts(t *testing.T) {
 
 func TestRegistryPagesNewestFirst(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
 	for i := range 7 {
 		serve(h, key, fmt.Sprintf("s-%d", i))
@@ -148,7 +148,7 @@ func TestRegistryPagesNewestFirst(t *testing.T) {
 
 func TestRegistryFiltersByUpdateTime(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
 	serve(h, key, "old")
 	time.Sleep(2 * time.Millisecond) // times are stored in milliseconds
@@ -167,7 +167,7 @@ func TestRegistryFiltersByUpdateTime(t *testing.T) {
 // A server is listed while everything that it depends on is active.
 func TestRegistryListsOnlyActiveServers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", chief, `{"name":"Up","slug":"top","url":"https://mcp.example.com/mcp","auth_type":"oauth_auto","transport":"http"}`).OK()
 	open := func(on bool) {
 		h.Do("PUT", "/mcp-integrations/top/workspaces", chief, fmt.Sprintf(`{"workspaces":[{"id":%q,"enabled":%t}]}`, h.One, on)).OK()
@@ -221,7 +221,7 @@ func TestRegistryListsOnlyActiveServers(t *testing.T) {
 
 func TestRegistryListsTheWorkspaceOfTheKey(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
 	serve(h, key, "mine")
 	for header, value := range map[string]string{"Authorization": "Bearer " + key, "X-Api-Key": key, "Cookie": "x-gateway-api-key=" + key} {
@@ -259,7 +259,7 @@ func TestRegistryListsTheWorkspaceOfTheKey(t *testing.T) {
 
 func TestRegistryListsAllWorkspacesOfAUser(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
 	h.Do("POST", "/mcp-integrations", admintest.WorkspaceB, quiet).OK()
 	serve(h, key, "of-one")
@@ -284,7 +284,7 @@ func TestRegistryListsAllWorkspacesOfAUser(t *testing.T) {
 
 func TestRegistryRejectsInvalidQueries(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	for query, field := range map[string]string{
 		"limit=0": "limit", "limit=101": "limit", "limit=-1": "limit", "limit=x": "limit", "limit=1.5": "limit", "limit=1&limit=2": "limit", "limit=99999999999999999999": "limit",
 		"cursor=": "cursor", "cursor=%20": "cursor", "cursor=x": "cursor", "cursor=" + strings.Repeat("A", 513): "cursor", "cursor=%00": "cursor", "cursor=YWFh": "cursor", "cursor=IGE": "cursor",

@@ -14,7 +14,7 @@ import (
 
 func TestSecretsOfIntegrationsStayAtTheirAddress(t *testing.T) {
 	t.Parallel()
-	h, own, other := newHouse(t), newUpstream(t, false), newUpstream(t, false)
+	h, own, other := newInstallation(t), newUpstream(t, false), newUpstream(t, false)
 	own.want("Bearer saved")
 	other.want("")
 	const headers = `"configurations":{"headers":{"Authorization":"Bearer saved"}}`
@@ -39,7 +39,7 @@ func TestSecretsOfIntegrationsStayAtTheirAddress(t *testing.T) {
 // A restricted mapping fails when its reference names another field of the secret.
 func TestRestrictedMappingsFollowTheirReference(t *testing.T) {
 	t.Parallel()
-	h, up, vault := newHouse(t), newUpstream(t, false), admintest.NewVault(t, "Bearer one")
+	h, up, vault := newInstallation(t), newUpstream(t, false), admintest.NewVault(t, "Bearer one")
 	up.want("Bearer one")
 	of := h.VaultReference("ref", vault.URL)
 	at := "/mcp-integrations/" + register(h, up.URL, `"auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.Authorization","secret_reference_id":"ref","secret_key":"pass","restricted":true}]`).Text("slug")

@@ -17,7 +17,7 @@ import (
 func TestSecretsOfManagersAreResolved(t *testing.T) {
 	t.Parallel()
 	apart := &admintest.Clock{}
-	h, up, vault := newHouseAt(t, apart.Now), newUpstream(t, false), admintest.NewVault(t, "Bearer one")
+	h, up, vault := newInstallationAt(t, apart.Now), newUpstream(t, false), admintest.NewVault(t, "Bearer one")
 	up.want("Bearer one")
 	of := h.VaultReference("pass", vault.URL)
 	at := "/mcp-integrations/" + register(h, up.URL, `"auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.Authorization","secret_reference_id":"pass"}]`).Text("slug")
@@ -51,7 +51,7 @@ func TestSecretsOfManagersAreResolved(t *testing.T) {
 // A token that the server rejects is dropped and fetched again once.
 func TestRejectedTokenIsFetchedAgainOnce(t *testing.T) {
 	t.Parallel()
-	h, up := newHouse(t), newUpstream(t, false)
+	h, up := newInstallation(t), newUpstream(t, false)
 	up.want("Bearer 1")
 	var tokenRequests atomic.Int64
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

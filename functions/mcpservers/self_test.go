@@ -9,7 +9,7 @@ import (
 
 // What a client asks about itself has a defined answer for keys with and without a user.
 func TestCallersReadAndSetTheirOwnTokens(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
 	server := h.Do("POST", "/mcp-servers", key, `{"name":"S","mcp_integration_id":"up"}`).OK().Text("id")
 	at := "/mcp-servers/" + server
@@ -53,7 +53,7 @@ func TestCallersReadAndSetTheirOwnTokens(t *testing.T) {
 // not choose the user's account either.
 func TestKeysThatOthersKnowSetNoTokens(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
 	at := "/mcp-servers/" + h.Do("POST", "/mcp-servers", key, `{"name":"S","mcp_integration_id":"up"}`).OK().Text("id") + "/tokens"
 	shared := h.Caller(admintest.MemberKey)
@@ -68,7 +68,7 @@ func TestKeysThatOthersKnowSetNoTokens(t *testing.T) {
 }
 
 func TestClientInfoNamesTheGatewayAsAClient(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	up := newUpstream(t, false)
 	register(h, up.URL, `"auth_type":"none"`)
 	h.Do("POST", "/mcp-integrations", key, strings.Replace(quiet, `"up"`, `"signed"`, 1)).OK()
@@ -83,7 +83,7 @@ func TestClientInfoNamesTheGatewayAsAClient(t *testing.T) {
 
 // sync is another name of test.
 func TestSyncLearnsWhatAServerCanDo(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	up := newUpstream(t, false)
 	made := register(h, up.URL, `"auth_type":"none"`)
 	server := h.Do("POST", "/mcp-servers", key, `{"name":"S","mcp_integration_id":"`+made.Text("slug")+`"}`).OK().Text("id")

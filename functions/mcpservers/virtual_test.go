@@ -9,11 +9,11 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// houseOfServers has two servers of the first workspace, a-server and b-server, and one of the
+// newServerInstallation has two servers of the first workspace, a-server and b-server, and one of the
 // second, c-server.
-func houseOfServers(t *testing.T) *admintest.Installation {
+func newServerInstallation(t *testing.T) *admintest.Installation {
 	t.Helper()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
 	h.Do("POST", "/mcp-integrations", admintest.WorkspaceB, quiet).OK()
 	serve(h, key, "a-server")
@@ -26,7 +26,7 @@ const bundled = `{"name":"All","slug":"all","description":"d","members":[{"serve
 
 func TestVirtualServersListMemberTools(t *testing.T) {
 	t.Parallel()
-	h := houseOfServers(t)
+	h := newServerInstallation(t)
 	a, b := h.Do("GET", "/mcp-servers/a-server", key, nil).OK().Text("id"), h.Do("GET", "/mcp-servers/b-server", key, nil).OK().Text("id")
 	id := h.Do("POST", "/mcp-servers", key, bundled).OK().Text("id")
 	got := h.Do("GET", "/mcp-servers/all", key, nil).OK()
@@ -57,7 +57,7 @@ func TestVirtualServersListMemberTools(t *testing.T) {
 
 func TestMembersOfVirtualServersCannotBeDeleted(t *testing.T) {
 	t.Parallel()
-	h := houseOfServers(t)
+	h := newServerInstallation(t)
 	h.Do("POST", "/mcp-servers", key, bundled).OK()
 	refused := h.Do("DELETE", "/mcp-servers/b-server", key, nil)
 	if refused.Status != 409 || !strings.Contains(string(refused.Body), "All") {
@@ -76,7 +76,7 @@ func TestMembersOfVirtualServersCannotBeDeleted(t *testing.T) {
 
 func TestInvalidVirtualServersAreRejected(t *testing.T) {
 	t.Parallel()
-	h := houseOfServers(t)
+	h := newServerInstallation(t)
 	h.Do("POST", "/mcp-servers", key, bundled).OK()
 	many := make([]string, 21)
 	for i := range many {

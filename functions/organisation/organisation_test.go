@@ -47,7 +47,7 @@ func stored(t *testing.T, h *admintest.Installation, who string) tenant.Settings
 	return org.Settings
 }
 
-func TestAChangeKeepsWhatItDoesNotName(t *testing.T) {
+func TestUpdateRetainsUnnamedFields(t *testing.T) {
 	h := admintest.New(t, New())
 	put := func(body string) { h.Do("PUT", path, key, body).OK() }
 	put(`{"cache_settings":{"max_age":60},"request_logging":{"mode":"metrics","enforce_debug":true}}`)

@@ -26,7 +26,7 @@ type world struct {
 	secret     Secret
 	configured string
 	places     []string // what each part of the edge sends
-	doors      []*originauth.Verifier
+	verifiers  []*originauth.Verifier
 	trouble    float64 // how likely a call fails
 	saves      int
 }
@@ -100,7 +100,7 @@ func newWorld(t *testing.T, seed uint64, trouble float64) *world {
 	for range 8 {
 		w.places = append(w.places, "first")
 		// What a door reads fails as well, but for the cold start of one.
-		w.doors = append(w.doors, originauth.New([]string{"first"}, func(ctx context.Context) (originauth.Ring, error) { return originauth.Load(ctx, w, false) }, func() time.Time { return w.now }))
+		w.verifiers = append(w.verifiers, originauth.New([]string{"first"}, func(ctx context.Context) (originauth.Ring, error) { return originauth.Load(ctx, w, false) }, func() time.Time { return w.now }))
 	}
 	return w
 }
@@ -118,7 +118,7 @@ func (w *world) pass(t *testing.T, d time.Duration) {
 		if i := w.rnd.IntN(3 * len(w.places)); i < len(w.places) {
 			w.places[i] = w.configured
 		}
-		for i, dr := range w.doors {
+		for i, dr := range w.verifiers {
 			if i%2 == 1 && w.rnd.IntN(400) != 0 { // frozen for hours
 				continue
 			}
@@ -177,7 +177,7 @@ func TestNoRequestIsRefusedWhileSecretsChange(t *testing.T) {
 			if len(former) < 2 || w.secret.Next != "" || w.secret.Previous != "" || w.live(t) != 1 {
 				t.Fatalf("%d rotations, %+v", len(former), w.secret)
 			}
-			for i, d := range w.doors {
+			for i, d := range w.verifiers {
 				for _, s := range former {
 					w.now = w.now.Add(time.Minute)
 					if w.enters(d, s) == nil {
@@ -195,7 +195,7 @@ func TestNoRequestIsRefusedWhileSecretsChange(t *testing.T) {
 	}
 }
 
-func TestRotationComesByItself(t *testing.T) {
+func TestRotationIsAutomatic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 9, 0)
 	r := &Rotation{Vault: w, Edge: w, Store: w, Now: func() time.Time { return w.now }}

@@ -36,7 +36,7 @@ func counters(t *testing.T, h *admintest.Installation, l *ledger.Ledger, n int) 
 
 func TestCountersOfARatePolicy(t *testing.T) {
 	t.Parallel()
-	h, l := newHouse(t)
+	h, l := newInstallation(t)
 	at := counters(t, h, l, 4)
 	got := h.Do("GET", at, key, nil).OK()
 	if got.At("total") != 4.0 || got.Text("data", "1", "value_key") != "metadata.u:00001" || got.At("data", "1", "current_usage") != 2.0 || got.Text("data", "1", "status") != "exhausted" ||
@@ -71,7 +71,7 @@ func TestMoreCountersThanOneCallCounts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 10,050 counters")
 	}
-	h, l := newHouse(t)
+	h, l := newInstallation(t)
 	const many = maxEntities + 50
 	at := counters(t, h, l, many)
 	got := h.Do("GET", at+"?page_size=100&current_page=99", key, nil).OK()

@@ -44,9 +44,9 @@ func spend(t *testing.T, l *ledger.Ledger, s *ledger.Subject, requests int) {
 	}
 }
 
-// limitsHouse has a limit of each kind in the first workspace, and one key in the second.
-func limitsHouse(t *testing.T) *admintest.Installation {
-	h, l := newHouse(t)
+// newLimitsInstallation has a limit of each kind in the first workspace, and one key in the second.
+func newLimitsInstallation(t *testing.T) *admintest.Installation {
+	h, l := newInstallation(t)
 	budget := ledger.UsageLimit{Type: ledger.Requests, CreditLimit: 10}
 	one := store.Scope{Org: admintest.Org, Workspace: h.One}
 	user := h.Caller(admintest.MemberKey).UserID
@@ -117,7 +117,7 @@ func shares(a admintest.Answer) (out []string) {
 
 func TestLimitsAreListedByShareUsed(t *testing.T) {
 	t.Parallel()
-	h := limitsHouse(t)
+	h := newLimitsInstallation(t)
 	const path = "/policies/limits"
 	all := []string{"policy metadata.team:blue 1", "key service 0.9", "key own 0.6", "key other 0.5", "provider saved 0.4", "integration open 0.3", "policy metadata.team:red 0.1", "workspace One 0"}
 	got := h.Do("GET", path, key, nil).OK()
@@ -143,7 +143,7 @@ func TestLimitsAreListedByShareUsed(t *testing.T) {
 // Callers see the limits of what they may list, in their own workspace.
 func TestLimitsOfOthersAreNotListed(t *testing.T) {
 	t.Parallel()
-	h := limitsHouse(t)
+	h := newLimitsInstallation(t)
 	const path = "/policies/limits"
 	for name, c := range map[string]struct {
 		key, query string

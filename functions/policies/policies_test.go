@@ -26,7 +26,7 @@ const (
 	rateBody  = `{"name":"R","conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}],"type":"requests","unit":"rpm","value":5}`
 )
 
-func newHouse(t *testing.T) (*admintest.Installation, *ledger.Ledger) {
+func newInstallation(t *testing.T) (*admintest.Installation, *ledger.Ledger) {
 	t.Helper()
 	var l *ledger.Ledger
 	h := admintest.Build(t, func(d admin.Deps) []admin.Family {
@@ -38,7 +38,7 @@ func newHouse(t *testing.T) (*admintest.Installation, *ledger.Ledger) {
 
 func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	admintest.CheckFamily(t, h)
 	for path, body := range map[string]string{usage: usageBody, rates: rateBody} {
 		id := h.Do("POST", path, key, body).OK().Text("id")
@@ -59,7 +59,7 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 
 func TestAnswersArePinned(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	u, r := h.Do("POST", usage, key, usageBody).OK().Text("id"), h.Do("POST", rates, key, rateBody).OK().Text("id")
 	h.Golden(*update, "answers.txt", admintest.As(key, "GET", usage+"/"+u+"?include_usage=true", ""), admintest.As(key, "GET", usage, ""), admintest.As(key, "GET", rates+"/"+r, ""),
 		admintest.As(key, "POST", rates, `{"conditions":[{"key":"mcp_tool","value":["a","b"],"excludes":"c"}],"target":"mcp_tools","type":"requests","unit":"rpw","value":1}`), admintest.As(key, "GET", rates+"?target=mcp_tools", ""))
@@ -67,7 +67,7 @@ func TestAnswersArePinned(t *testing.T) {
 
 func TestPoliciesAreCheckedWhenSaved(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	replaced := func(body string, members ...string) string {
 		for i := 0; i < len(members); i += 2 {
 			a := strings.LastIndex(body, `"`+members[i]+`":`)
@@ -115,7 +115,7 @@ func TestPoliciesAreCheckedWhenSaved(t *testing.T) {
 
 func TestWhatCanChange(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	u, r := usage+"/"+h.Do("POST", usage, key, usageBody).OK().Text("id"), rates+"/"+h.Do("POST", rates, key, rateBody).OK().Text("id")
 	for _, c := range []struct{ at, body, field string }{
 		{u, `{"type":"cost"}`, "type"}, {u, `{"group_by":[{"key":"api_key"}]}`, "group_by"}, {r, `{"type":"tokens"}`, "type"}, {r, `{"target":"mcp_tools"}`, "target"}, {r, `{"group_by":[{"key":"provider"}]}`, "group_by"}, {u, `{}`, ""},
@@ -145,7 +145,7 @@ func TestWhatCanChange(t *testing.T) {
 
 func TestCountersAreListedAndReset(t *testing.T) {
 	t.Parallel()
-	h, l := newHouse(t)
+	h, l := newInstallation(t)
 	id := h.Do("POST", usage, key, usageBody).OK().Text("id")
 	at := usage + "/" + id
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}

@@ -19,7 +19,7 @@ const collection = 9_000
 // full is a House with many providers with budgets in its first workspace.
 func full(b *testing.B) *admintest.Installation {
 	b.Helper()
-	h := newHouse(b)
+	h := newInstallation(b)
 	of := integrate(b, h, admintest.Org, h.One, "own")
 	in := provider.Instance{UsageLimits: &ledger.UsageLimit{Type: ledger.Cost, CreditLimit: 5_000_000_000}}
 	in.Bind(&of, &provider.Integration{AIProviderID: "openai"})

@@ -13,7 +13,7 @@ import (
 // The catalog lists every provider, and what it calls required is what an integration must
 // have, for every way to authenticate.
 func TestCatalogMatchesTheValidationOfIntegrations(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	var list struct{ Data []catalogEntry }
 	if err := json.Unmarshal(h.Do("GET", "/providers/catalog", admintest.NoScopesWs, nil).OK().Body, &list); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestCatalogMatchesTheValidationOfIntegrations(t *testing.T) {
 }
 
 func TestNamesOfRoutesAreNoSlugs(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	integrate(t, h, admintest.Org, "", "own", open(h.One))
 	for _, slug := range []string{"catalog", "health"} {
 		h.Do("POST", "/providers", key, `{"name":"My Provider","integration_id":"own","slug":"`+slug+`"}`).Refused(400, "AB01", "slug")

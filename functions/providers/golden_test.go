@@ -9,8 +9,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func TestAnswersKeepTheirShape(t *testing.T) {
-	h := newHouse(t)
+func TestResponsesRetainTheirFormat(t *testing.T) {
+	h := newInstallation(t)
 	integrate(t, h, admintest.Org, h.One, "own")
 	h.SecretReference("vault")
 	h.Golden(*update, "answers.txt",

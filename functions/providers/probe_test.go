@@ -40,8 +40,8 @@ func probed(t *testing.T, h *admintest.Installation, slug, kind, host string) st
 }
 
 // A test says whose fault a failure is, and quotes neither the key nor the provider's response.
-func TestATestOfAProviderTellsWhatFailed(t *testing.T) {
-	h := newHouse(t)
+func TestProviderTestReportsTheFault(t *testing.T) {
+	h := newInstallation(t)
 	status, body := http.StatusOK, `{"data":[{"id":"a"},{"id":"b"}]}`
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != "GET" || r.URL.Path != "/v1/models" || r.Header.Get("Authorization") != "Bearer "+probedKey {
@@ -96,7 +96,7 @@ func TestATestOfAProviderTellsWhatFailed(t *testing.T) {
 // Each of several credentials is tested. One that is rejected while another is accepted is left
 // out; an accepted one is used again; other outcomes change nothing.
 func TestEachCredentialIsTested(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	answers := map[string]int{}
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(answers[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer sk-of-")])

@@ -15,7 +15,7 @@ import (
 )
 
 func TestFamilyChecks(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	admintest.CheckFamily(t, h)
 	integrate(t, h, admintest.Org, h.One, "own")
 	for path, slug := range map[string]string{
@@ -39,7 +39,7 @@ func TestFamilyChecks(t *testing.T) {
 }
 
 func TestScopesOfBothForms(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	c := h.Caller(key)
 	for _, row := range []struct {
 		scope, path string
@@ -57,7 +57,7 @@ func TestScopesOfBothForms(t *testing.T) {
 }
 
 func TestProviderIsReadBack(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	integrate(t, h, admintest.Org, h.One, "own")
 	slug := create(t, h, `,"note":"n","tags":{"team":"a"},"expires_at":"2999-01-01T00:00:00Z","rate_limits":{"type":"requests","unit":"rpm","value":5},
 		"usage_limits":{"type":"cost","credit_limit":10.5,"alert_threshold":5,"periodic_reset":"weekly"}`)
@@ -92,7 +92,7 @@ func TestProviderIsReadBack(t *testing.T) {
 }
 
 func TestUpdateChangesWhatItNames(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	integrate(t, h, admintest.Org, h.One, "own")
 	slug := create(t, h, `,"slug":"mine","note":"n","usage_limits":{"credit_limit":10},"rate_limits":[{"type":"tokens","unit":"rpd","value":5}]`)
 	if got := h.Do("PUT", "/providers/mine", key, `{"name":"New","integration_id":"own"}`).OK(); got.Text("slug") != slug || got.Text("id") == "" {
@@ -121,7 +121,7 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 }
 
 func TestBadInputIsRefusedWithItsField(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	integrate(t, h, admintest.Org, h.One, "own")
 	create(t, h, `,"slug":"mine"`)
 	provide := func(members string) string { return `{"name":"a","integration_id":"own"` + members + `}` }
@@ -186,7 +186,7 @@ func TestBadInputIsRefusedWithItsField(t *testing.T) {
 }
 
 func TestOnlyOpenIntegrationsAreUsed(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	integrate(t, h, admintest.Org, "", "shared", open(h.One))
 	integrate(t, h, admintest.Org, "", "closed", open(h.Two))
 	integrate(t, h, admintest.Org, h.Two, "others")
@@ -212,7 +212,7 @@ func TestOnlyOpenIntegrationsAreUsed(t *testing.T) {
 }
 
 func TestStatusFollowsIntegrationAndTime(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	of := integrate(t, h, admintest.Org, "", "own", open(h.One))
 	slug := create(t, h, "")
 	status := func(want string) {
@@ -250,7 +250,7 @@ func TestStatusFollowsIntegrationAndTime(t *testing.T) {
 }
 
 func TestUsedProviderIsNotDeleted(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	integrate(t, h, admintest.Org, h.One, "own")
 	slug := create(t, h, "")
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}

@@ -20,7 +20,7 @@ func manager(h *admintest.Installation) string {
 
 func TestKeysOfVirtualKeysStayAtTheirAddress(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	const own, other = "https://own.example.com/v1", "https://attacker.example.com/v1"
 	h.Do("POST", "/virtual-keys", key, fmt.Sprintf(`{"name":"x","slug":"x","provider":"openai","key":"sk-saved","custom_host":%q}`, own)).OK()
 	for _, name := range []string{"custom_host", "customHost"} {
@@ -41,7 +41,7 @@ func TestKeysOfVirtualKeysStayAtTheirAddress(t *testing.T) {
 // returns the field that the reference names, and only to the vendor of the provider.
 func TestSecretReferencesAreMappedByRight(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.VaultReference("ref", "https://vault.example.com") // names the member pass
 	by := manager(h)
 	body := func(slug, more string) string {

@@ -14,7 +14,7 @@ import (
 
 func TestVirtualKeyBringsItsIntegration(t *testing.T) {
 	const canary = "CANARY-0123456789"
-	h := newHouse(t)
+	h := newInstallation(t)
 	a := h.Do("POST", "/virtual-keys", key, `{"name":"Azure","provider":"azure-openai","key":"`+canary+`","note":"n","resourceName":"res",
 		"deploymentConfig":[{"apiVersion":"2024-10-21","deploymentName":"gpt","alias":"a","is_default":true}],"usage_limits":{"credit_limit":5}}`).OK()
 	slug := a.Text("data", "slug")
@@ -75,7 +75,7 @@ func TestOlderNamesMeanFieldsOfTheProvider(t *testing.T) {
 		"workers":        {`"provider":"workers-ai","key":"k","workersAiAccountId":"acc"`, map[string]string{"workers_ai_account_id": "acc"}},
 		"azure":          {`"provider":"azure-openai","key":"k","resourceName":"r","deploymentName":"d","apiVersion":"v"`, map[string]string{"azure_auth_mode": "default", "azure_resource_name": "r", "azure_api_version": "v"}},
 	} {
-		h := newHouse(t)
+		h := newInstallation(t)
 		got := h.Do("POST", "/virtual-keys", key, `{"name":"k","slug":"k",`+c.body+`}`)
 		if got.Status != 200 {
 			t.Errorf("%s: %s", name, got.Body)
@@ -113,7 +113,7 @@ func TestFieldNamesAreUnique(t *testing.T) {
 }
 
 func TestMappedKeyOfAVirtualKey(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.SecretReference("vault")
 	h.Do("POST", "/virtual-keys", key, `{"name":"k","slug":"k","provider":"bedrock","awsRegion":"us-east-1","awsAccessKeyId":"AKID","secret_mappings":[{"target_field":"model_config.awsSecretAccessKey","secret_reference_id":"vault"}]}`).OK()
 	if _, i := integrationOf(t, h, "k"); i.SecretMappings[0].TargetField != "configurations.aws_secret_access_key" {
@@ -130,7 +130,7 @@ func TestMappedKeyOfAVirtualKey(t *testing.T) {
 // Virtual keys have the credentials of their integration.
 func TestVirtualKeysHaveSeveralCredentials(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/virtual-keys", key, `{"name":"x","slug":"x","provider":"openai","custom_host":"https://own.example.com/v1","credentials":[{"label":"a","key":"sk-aaaa-0001","weight":2},{"key":"sk-bbbb-0001"}]}`).OK()
 	a := h.Do("GET", "/virtual-keys/x", key, nil).OK()
 	if got, want := fmt.Sprint(a.At("credentials")), "[map[label:a masked_key:sk****01 weight:2] map[label:2 masked_key:sk****01 weight:1]]"; got != want {

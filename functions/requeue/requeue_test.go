@@ -77,7 +77,7 @@ func TestLostEventsAreSentAgainAndOtherLinesAreNot(t *testing.T) {
 	}
 }
 
-func TestQueueThatIsDownMakesTheDeliveryComeAgain(t *testing.T) {
+func TestUnavailableQueueRepeatsTheDelivery(t *testing.T) {
 	down := errors.New("down")
 	w := &Worker{Queue: &outbound{fail: down}}
 	if err := w.Handle(t.Context(), delivery(t, lost("a"))); !errors.Is(err, down) {

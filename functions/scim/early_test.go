@@ -39,7 +39,7 @@ func TestACallThatEndedEarlyIsFinishedByTheNext(t *testing.T) {
 		"it is taken out after all":   {false, remove},
 		"it is stopped and then back": {false, func(p idp, _, user string) { p.active(user, false); p.active(user, true) }},
 	} {
-		h := newHouse(t)
+		h := newInstallation(t)
 		p := newProvider(t, h, chief)
 		ann := p.user("ann@example.com")
 		var group string
@@ -96,7 +96,7 @@ func TestMappingsThatChangedAreSettledByTheNextCall(t *testing.T) {
 			p.call(200, "PUT", "/Groups/"+group, `{"displayName":"ws-Two-role-member","members":[]}`)
 		},
 	} {
-		h := newHouse(t)
+		h := newInstallation(t)
 		p := newProvider(t, h, chief)
 		ann := p.user("ann@example.com")
 		group := p.group("ws-One-role-manager", ann)
@@ -134,7 +134,7 @@ func TestMappingsThatChangedAreSettledByTheNextCall(t *testing.T) {
 	}
 
 	// By hand: the mapping exists, and no user has joined.
-	h := newHouse(t)
+	h := newInstallation(t)
 	p := newProvider(t, h, chief)
 	ann := p.user("ann@example.com")
 	group := p.group("Engineering", ann)

@@ -20,9 +20,9 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// newHouse serves the family; example.com is a verified domain of the first organization,
+// newInstallation serves the family; example.com is a verified domain of the first organization,
 // other.example of the second.
-func newHouse(t testing.TB) *admintest.Installation {
+func newInstallation(t testing.TB) *admintest.Installation {
 	t.Helper()
 	h := admintest.Build(t, func(d admin.Deps) []admin.Family {
 		l := resource.NewLoader(d.Resources)
@@ -119,10 +119,10 @@ func TestRequestsOfProvidersAndOfTheRFCs(t *testing.T) {
 		seen[c.name] = true
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
-			token, kept := newToken(h, chief), map[string]string{}
+			h := newInstallation(t)
+			token, values := newToken(h, chief), map[string]string{}
 			for i := range c.steps {
-				play(t, h, token, &c.steps[i], kept)
+				play(t, h, token, &c.steps[i], values)
 			}
 		})
 	}
@@ -143,16 +143,16 @@ func send(h *admintest.Installation, method, path, token, body string, headers m
 	return h.Send(r)
 }
 
-func filled(s string, kept map[string]string) string {
-	for name, v := range kept {
+func filled(s string, values map[string]string) string {
+	for name, v := range values {
 		s = strings.ReplaceAll(s, "$"+name, v)
 	}
 	return s
 }
 
-func play(t *testing.T, h *admintest.Installation, token string, s *step, kept map[string]string) {
+func play(t *testing.T, h *admintest.Installation, token string, s *step, values map[string]string) {
 	t.Helper()
-	path, query, _ := strings.Cut(filled(s.path, kept), "?")
+	path, query, _ := strings.Cut(filled(s.path, values), "?")
 	if query != "" {
 		parts := strings.Split(query, "&")
 		for i, p := range parts {
@@ -166,7 +166,7 @@ func play(t *testing.T, h *admintest.Installation, token string, s *step, kept m
 	} else {
 		path, token = strings.TrimPrefix(path, "/admin"), chief
 	}
-	body := filled(s.body, kept)
+	body := filled(s.body, values)
 	got := send(h.For(t), s.method, path, token, body, s.headers)
 	if got.Status != s.status {
 		t.Fatalf("line %d: %s %s: %d, want %d\n%s", s.line, s.method, path, got.Status, s.status, got.Body)
@@ -177,11 +177,11 @@ func play(t *testing.T, h *admintest.Installation, token string, s *step, kept m
 		}
 	}
 	for _, c := range s.checks {
-		check(t, s, got, filled(c, kept), kept)
+		check(t, s, got, filled(c, values), values)
 	}
 }
 
-func check(t *testing.T, s *step, got admintest.Answer, c string, kept map[string]string) {
+func check(t *testing.T, s *step, got admintest.Answer, c string, values map[string]string) {
 	t.Helper()
 	if name, ok := strings.CutPrefix(c, "!"); ok {
 		if v := got.At(strings.Split(name, "|")...); v != nil {
@@ -189,12 +189,12 @@ func check(t *testing.T, s *step, got admintest.Answer, c string, kept map[strin
 		}
 		return
 	}
-	if name, keep, ok := strings.Cut(c, " -> "); ok {
+	if name, key, ok := strings.Cut(c, " -> "); ok {
 		v, text := got.At(strings.Split(name, "|")...).(string)
 		if !text {
 			t.Fatalf("line %d: no %s in %s", s.line, name, got.Body)
 		}
-		kept[keep] = v
+		values[key] = v
 		return
 	}
 	if name, part, ok := strings.Cut(c, " ~ "); ok {

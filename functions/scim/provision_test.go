@@ -165,7 +165,7 @@ func (p idp) workspace(name string) (rec resource.Record, ok bool) {
 
 func TestStoppedUsersLoseAndGetBack(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p := newProvider(t, h, chief)
 	ann := p.user("ann@example.com")
 	p.join(ann, h.One, "manager")
@@ -234,7 +234,7 @@ func TestStoppedUsersLoseAndGetBack(t *testing.T) {
 
 func TestGroupsThatMapThemselves(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p := newProvider(t, h, chief)
 	ann, bob := p.user("ann@example.com"), p.user("bob@example.com")
 	team := p.group("ws-Team-role-member", ann)
@@ -275,7 +275,7 @@ func TestGroupsThatMapThemselves(t *testing.T) {
 
 func TestGroupsThatAreMapped(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p := newProvider(t, h, chief)
 	ann, bob, cat := p.user("ann@example.com"), p.user("bob@example.com"), p.user("cat@example.com")
 	p.join(ann, h.One, "manager")
@@ -309,7 +309,7 @@ func TestGroupsThatAreMapped(t *testing.T) {
 func TestStoppedUsersInGroups(t *testing.T) {
 	t.Parallel()
 	for _, provisions := range []bool{false, true} {
-		h := newHouse(t)
+		h := newInstallation(t)
 		h.Govern(tenant.Settings{Scim: tenant.Scim{GroupProvisions: provisions}})
 		p := newProvider(t, h, chief)
 		ann := p.user("ann@example.com")
@@ -329,7 +329,7 @@ func TestStoppedUsersInGroups(t *testing.T) {
 
 func TestGroupsWrittenWithUsers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Govern(tenant.Settings{Scim: tenant.Scim{UserGroups: true, GroupPrefix: "gw:", RoleSeparator: "/"}})
 	p := newProvider(t, h, chief)
 	ann := p.user("ann@example.com")
@@ -348,7 +348,7 @@ func TestGroupsWrittenWithUsers(t *testing.T) {
 
 func TestInvitationsAreAcceptedWhenUsersAreMade(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p := newProvider(t, h, chief)
 	p.change(func(tx *resource.Tx) error {
 		rec := &resource.Record{Scope: org, Kind: membership.KindInvite, ID: resource.NewID(), Status: "active"}
@@ -373,7 +373,7 @@ func TestInvitationsAreAcceptedWhenUsersAreMade(t *testing.T) {
 // No provider can access another organization: its resources look missing.
 func TestProvidersReachTheirOwnOrganisationAlone(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p, other := newProvider(t, h, chief), newProvider(t, h, admintest.OtherAdmin)
 	ann, group := p.user("ann@example.com"), p.group("Devs")
 	nowhere := resource.NewID()
@@ -407,7 +407,7 @@ func TestProvidersReachTheirOwnOrganisationAlone(t *testing.T) {
 
 func TestTokensAreShownOnceAndTakenBack(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	made := h.Do("POST", "/scim/tokens", chief, `{"name":"Provider"}`).OK()
 	p := idp{t, h, made.Text("token")}
 	p.call(200, "GET", "/Users", "")
@@ -426,7 +426,7 @@ func TestTokensAreShownOnceAndTakenBack(t *testing.T) {
 
 func TestCallsOfProvidersAreRecorded(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p := newProvider(t, h, chief)
 	ann := p.user("ann@example.com")
 	p.active(ann, false)

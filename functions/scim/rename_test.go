@@ -26,7 +26,7 @@ func (p idp) address(id string) string {
 // TestRenamesMoveTheAddressThatFollowedTheName covers every way to change userName.
 func TestRenamesMoveTheAddressThatFollowedTheName(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p := newProvider(t, h, chief)
 	const emails = `"emails":[{"value":"ADDRESS","type":"work","primary":true}]`
 	patch := func(ops string) string {
@@ -62,7 +62,7 @@ func TestRenamesMoveTheAddressThatFollowedTheName(t *testing.T) {
 // TestUnknownPathsBelowScimAreRefusedInItsForm covers paths and methods that no route has.
 func TestUnknownPathsBelowScimAreRefusedInItsForm(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p := newProvider(t, h, chief)
 	for _, c := range []struct {
 		status       int

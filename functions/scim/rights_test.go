@@ -16,7 +16,7 @@ import (
 // has for it, with the token of an admin.
 func TestTokensGiveNoRoleAboveTheirs(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.SetCaller("admin", h.Caller(chief).As(identity.RankOrganisationAdmin))
 	p := newProvider(t, h, "admin")
 	id := p.user("ann@example.com")
@@ -73,7 +73,7 @@ func TestTokensGiveNoRoleAboveTheirs(t *testing.T) {
 // every place of the protocol.
 func TestResourcesOfAnotherOrganizationAreMissing(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p, other := newProvider(t, h, chief), newProvider(t, h, admintest.OtherAdmin)
 	user, group := other.call(201, "POST", "/Users", `{"userName":"eve@other.example"}`).Text("id"), other.group("Theirs")
 	own := p.group("Ours", p.user("ann@example.com"))

@@ -27,7 +27,7 @@ func named(name string) string { return fmt.Sprintf(`"scim_group_name":%q`, name
 
 func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	administration := *h // the protocol has separate callers
 	administration.Families = slices.Clone(h.Families)
 	of := &administration.Families[0]
@@ -47,13 +47,13 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 
 func TestAnswersArePinned(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Golden(*update, "answers.txt", admintest.As(chief, "POST", at, mapping(admintest.OneSlug, "Member", named("Devs"))), admintest.As(chief, "GET", at, ""), admintest.As(chief, "GET", "/scim/groups", ""))
 }
 
 func TestAGroupGivesOneRole(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	first := h.Do("POST", at, chief, mapping(h.One, "manager", named("Devs"))).OK()
 	group := first.Text("scim_group_id")
 	byID := fmt.Sprintf(`"scim_group_id":%q`, group)
@@ -84,7 +84,7 @@ func TestAGroupGivesOneRole(t *testing.T) {
 
 func TestMappingsAreCheckedWhenMade(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	for body, field := range map[string]string{
 		mapping(h.One, "owner", named("G")):                                            "role",
 		mapping(h.Three, "member", named("G")):                                         "workspace_id",
@@ -107,7 +107,7 @@ func TestMappingsAreCheckedWhenMade(t *testing.T) {
 // Of two calls at the same time that give a group different roles one is rejected.
 func TestTwoRolesAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	done := map[int]int{}

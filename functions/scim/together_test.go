@@ -33,21 +33,21 @@ func (p idp) members(group string) (out []string) {
 }
 
 // Providers send a change of a group for each user, several at once: none undoes another.
-func TestChangesOfAGroupAtTheSameTimeAllStand(t *testing.T) {
+func TestConcurrentGroupChangesAllApply(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p := newProvider(t, h, chief)
 	const n = 10
-	var stay, come, gone []string
+	var stay, joining, gone []string
 	for i := range n {
 		stay = append(stay, p.user(fmt.Sprintf("stay%d@example.com", i)))
-		come = append(come, p.user(fmt.Sprintf("come%d@example.com", i)))
+		joining = append(joining, p.user(fmt.Sprintf("come%d@example.com", i)))
 		gone = append(gone, p.user(fmt.Sprintf("go%d@example.com", i)))
 	}
 	group := p.group("ws-One-role-manager", append(stay, gone...)...)
 	path, ops := "/scim/Groups/"+group, `{"schemas":["urn:ietf:params:scim:api:messages:2.0:PatchOp"],"Operations":[%s]}`
 	for i, got := range together(2*n, func(i int) admintest.Answer {
-		op := fmt.Sprintf(`{"op":"Add","path":"members","value":[{"value":%q}]}`, come[i/2])
+		op := fmt.Sprintf(`{"op":"Add","path":"members","value":[{"value":%q}]}`, joining[i/2])
 		if i%2 == 1 {
 			op = fmt.Sprintf(`{"op":"Remove","path":"members[value eq \"%s\"]"}`, gone[i/2])
 		}
@@ -59,10 +59,10 @@ func TestChangesOfAGroupAtTheSameTimeAllStand(t *testing.T) {
 	}
 	in := strings.Join(p.members(group), " ")
 	for i := range n {
-		if !strings.Contains(in, stay[i]) || !strings.Contains(in, come[i]) || strings.Contains(in, gone[i]) {
-			t.Errorf("%d: one who stays is in it: %v, one who came: %v, one who left: %v", i, strings.Contains(in, stay[i]), strings.Contains(in, come[i]), strings.Contains(in, gone[i]))
+		if !strings.Contains(in, stay[i]) || !strings.Contains(in, joining[i]) || strings.Contains(in, gone[i]) {
+			t.Errorf("%d: one who stays is in it: %v, one who came: %v, one who left: %v", i, strings.Contains(in, stay[i]), strings.Contains(in, joining[i]), strings.Contains(in, gone[i]))
 		}
-		p.wantRole("who came", h.One, come[i], "manager")
+		p.wantRole("who came", h.One, joining[i], "manager")
 		p.wantRole("who left", h.One, gone[i], "")
 	}
 }
@@ -70,7 +70,7 @@ func TestChangesOfAGroupAtTheSameTimeAllStand(t *testing.T) {
 // The entity tag of a group changes with everything in its resource.
 func TestTheTagOfAGroupMovesOnWithItsMembers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p := newProvider(t, h, chief)
 	ann, bob := p.user("ann@example.com"), p.user("bob@example.com")
 	group := p.group("Devs")
@@ -126,7 +126,7 @@ func TestTheTagOfAGroupMovesOnWithItsMembers(t *testing.T) {
 // Groups with names of one workspace create it once, also concurrently.
 func TestGroupsOfOneWorkspaceMakeOne(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p := newProvider(t, h, chief)
 	for round := range 5 {
 		name := fmt.Sprintf("Team %d", round)
@@ -176,7 +176,7 @@ func (p idp) named(part string) (out []string) {
 // the protocol.
 func TestTheSameIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	p := newProvider(t, h, chief)
 	for round := range 8 {
 		for path, body := range map[string]func(i int) string{

@@ -30,7 +30,7 @@ const (
 
 var slugged = regexp.MustCompile(`"slug":"[a-z-]+",`)
 
-func newHouse(t *testing.T) *admintest.Installation {
+func newInstallation(t *testing.T) *admintest.Installation {
 	t.Helper()
 	p, err := egress.ParseAllow("127.0.0.0/8")
 	if err != nil {
@@ -86,7 +86,7 @@ func foreignIsMissing(t *testing.T, h *admintest.Installation, method, below str
 
 func TestAnswersArePinned(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Golden(*update, "answers.txt",
 		admintest.As(chief, "POST", path, aws),
 		admintest.As(chief, "GET", path+"/openai-key", ""),
@@ -101,7 +101,7 @@ func TestAnswersArePinned(t *testing.T) {
 
 func TestSecretsAreSealedAndNeverShown(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	for _, body := range []string{aws, azure, vault} {
 		id := create(t, h, body)
 		read := h.Do("GET", path+"/"+id, chief, nil).OK()
@@ -132,7 +132,7 @@ func TestSecretsAreSealedAndNeverShown(t *testing.T) {
 
 func TestAuthConfigIsMergedMemberByMember(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	id := create(t, h, vault)
 	at := path + "/" + id
 	auth := func() string {
@@ -168,7 +168,7 @@ func TestAuthConfigIsMergedMemberByMember(t *testing.T) {
 
 func TestBadInputIsRefusedWithItsField(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	id := create(t, h, aws)
 	with := func(body, old, now string) string {
 		if !strings.Contains(body, old) {
@@ -228,7 +228,7 @@ func TestBadInputIsRefusedWithItsField(t *testing.T) {
 
 func TestAccessOfWorkspaces(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	at := path + "/" + create(t, h, aws)
 	for _, c := range []struct{ body, all, allowed string }{
 		{`{"allowed_workspaces":["` + admintest.OneSlug + `"]}`, "false", `["` + h.One + `"]`},
@@ -248,7 +248,7 @@ func TestAccessOfWorkspaces(t *testing.T) {
 
 func TestAReferenceIsVerified(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	server := managertest.NewVault(t, time.Now)
 	server.Tokens["hvs.good-token"], server.Secrets["kv/a"] = time.Time{}, `{"api_key":"`+canary+`","org":"o"}`
 	id := create(t, h, `{"name":"V","manager_type":"hashicorp_vault","secret_path":"kv/a","secret_key":"api_key","auth_config":{"vault_auth_type":"token","vault_addr":"`+server.URL+`","vault_token":"hvs.good-token"}}`)
@@ -275,7 +275,7 @@ func TestAReferenceIsVerified(t *testing.T) {
 
 func TestListsFilter(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	for _, body := range []string{aws, azure, vault} {
 		create(t, h, body)
 	}
@@ -289,7 +289,7 @@ func TestListsFilter(t *testing.T) {
 
 func TestSecretsStayAtTheirManager(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	for _, c := range []struct{ create, field, value, secret string }{
 		{aws, "aws_region", "us-east-1", "aws_secret_access_key"},
 		{azure, "azure_vault_url", "https://other.vault.azure.net", "azure_entra_client_secret"},

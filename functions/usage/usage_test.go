@@ -14,7 +14,7 @@ import (
 
 // books keep what a worker gives them.
 type books struct {
-	kept    []string
+	stored  []string
 	settled []usage.Settle
 	fail    error
 }
@@ -24,7 +24,7 @@ func (b *books) Ingest(_ context.Context, records []usage.Record) error {
 		return b.fail
 	}
 	for i := range records {
-		b.kept = append(b.kept, records[i].ID)
+		b.stored = append(b.stored, records[i].ID)
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func record(id string) usage.Record {
 	return usage.Record{ID: id, Org: "o", Start: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 }
 
-func TestEventsAreKeptAndUnreadableMessagesGivenBack(t *testing.T) {
+func TestEventsAreStoredAndUnreadableMessagesReturned(t *testing.T) {
 	b := &books{}
 	settling := record("c")
 	settling.SettleSubjects = []usage.Settle{{}}
@@ -57,8 +57,8 @@ func TestEventsAreKeptAndUnreadableMessagesGivenBack(t *testing.T) {
 	if err != nil || len(failed) != 1 || failed[0].ID != "2" {
 		t.Errorf("given back: %v, %v", failed, err)
 	}
-	if !slices.Equal(b.kept, []string{"a", "b", "c"}) || len(b.settled) != 1 {
-		t.Errorf("kept %v, settled %d", b.kept, len(b.settled))
+	if !slices.Equal(b.stored, []string{"a", "b", "c"}) || len(b.settled) != 1 {
+		t.Errorf("kept %v, settled %d", b.stored, len(b.settled))
 	}
 }
 
@@ -70,7 +70,7 @@ func TestNothingToRead(t *testing.T) {
 	}
 }
 
-func TestBatchThatCannotBeKeptComesAgain(t *testing.T) {
+func TestBatchThatCannotBeStoredIsRedelivered(t *testing.T) {
 	down := errors.New("the store is down")
 	b := &books{fail: down}
 	w := worker.Worker{Ingester: b, Settler: b}

@@ -28,8 +28,8 @@ func TestTheLinkOfAnInvitationShowsNoKeyOfSomebodyElse(t *testing.T) {
 		"the user can sign in":       {"example.com", true, false, false},
 		"the user was there already": {"", false, true, false},
 	} {
-		h, _ := newHouse(t)
-		keep := func(kind resource.Kind, slug string, form any) {
+		h, _ := newInstallation(t)
+		create := func(kind resource.Kind, slug string, form any) {
 			body, err := json.Marshal(form)
 			if err == nil {
 				err = h.Resources.Change(t.Context(), org, func(tx *resource.Tx) error {
@@ -41,10 +41,10 @@ func TestTheLinkOfAnInvitationShowsNoKeyOfSomebodyElse(t *testing.T) {
 			}
 		}
 		if c.domain != "" {
-			keep(sso.KindDomain, sso.Slug(c.domain), sso.Domain{Domain: c.domain, Challenge: "x", VerifiedAt: "2026-01-01T00:00:00.000Z"})
+			create(sso.KindDomain, sso.Slug(c.domain), sso.Domain{Domain: c.domain, Challenge: "x", VerifiedAt: "2026-01-01T00:00:00.000Z"})
 		}
 		if c.provider {
-			keep(sso.KindConnection, "idp", sso.Connection{Protocol: sso.OIDC, Issuer: "https://login.example.com", ClientID: "c"})
+			create(sso.KindConnection, "idp", sso.Connection{Protocol: sso.OIDC, Issuer: "https://login.example.com", ClientID: "c"})
 		}
 		token := tokenOf(t, h.Do("POST", "/admin/users/invites", chief, invitation1(h, `,"workspace_api_key_details":{"scopes":["completions.write"]}`)).OK().Text("invite_link"))
 		if c.exists {

@@ -39,7 +39,7 @@ func (b *box) Send(_ context.Context, m notice.Mail) error {
 	return b.fail
 }
 
-func newHouse(t testing.TB) (*admintest.Installation, *box) {
+func newInstallation(t testing.TB) (*admintest.Installation, *box) {
 	b := &box{}
 	return admintest.New(t, New(Deps{Mailer: b, PublicURL: "https://gateway.example.com/v1/"})), b
 }
@@ -114,7 +114,7 @@ func keyLives(t testing.TB, h *admintest.Installation, workspace, id string) boo
 
 func TestFamilyChecks(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	admintest.CheckFamily(t, h)
 	admintest.BadBodies(t, h, "POST", "/users/invites", chief, `{"email":"ann@example.com","role":"admin"}`)
 	id := addUser(t, h, "ann@example.com", membership.Member)
@@ -132,7 +132,7 @@ func TestFamilyChecks(t *testing.T) {
 
 func TestUsersAreListedByRoleAndAddressInPages(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	owner, boss := addUser(t, h, "owner@example.com", membership.Owner), addUser(t, h, "boss@example.com", membership.Admin)
 	ann := addUser(t, h, "Ann@Example.com", membership.Member, h.One)
 	for query, want := range map[string]string{
@@ -165,7 +165,7 @@ func TestUsersAreListedByRoleAndAddressInPages(t *testing.T) {
 
 func TestRolesOfUsersAreChanged(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	owner, ann := addUser(t, h, "owner@example.com", membership.Owner), addUser(t, h, "ann@example.com", membership.Member, h.One)
 	put := func(id, body string) admintest.Answer { return h.Do("PUT", "/admin/users/"+id, chief, body) }
 	put(ann, `{"role":"member"}`).OK() // as it is
@@ -188,20 +188,20 @@ func TestRolesOfUsersAreChanged(t *testing.T) {
 
 func TestRemovedUsersLoseMembershipsAndKeys(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	ann, bob := addUser(t, h, "ann@example.com", membership.Member, h.One, h.Two), addUser(t, h, "bob@example.com", membership.Member, h.One)
 	var keys [][2]string
 	for range 12 { // more than one change takes
 		keys = append(keys, [2]string{h.One, handKey(t, h, ann, h.One)}, [2]string{h.Two, handKey(t, h, ann, h.Two)})
 	}
-	kept := handKey(t, h, bob, h.One)
+	key := handKey(t, h, bob, h.One)
 	h.Do("DELETE", "/admin/users/"+ann, chief, nil).OK()
 	for _, k := range keys {
 		if keyLives(t, h, k[0], k[1]) {
 			t.Fatal("a key of a removed user lives")
 		}
 	}
-	if !keyLives(t, h, h.One, kept) {
+	if !keyLives(t, h, h.One, key) {
 		t.Error("a key of another user died")
 	}
 	for _, ws := range []string{h.One, h.Two} {
@@ -226,7 +226,7 @@ func TestRemovedUsersLoseMembershipsAndKeys(t *testing.T) {
 func TestTheLastOwnerStays(t *testing.T) {
 	t.Parallel()
 	for range 5 {
-		h, _ := newHouse(t)
+		h, _ := newInstallation(t)
 		a, b := addUser(t, h, "a@example.com", membership.Owner, h.One), addUser(t, h, "b@example.com", membership.Owner, h.One)
 		var wg sync.WaitGroup
 		status := make([]int, 2)
@@ -251,9 +251,9 @@ func TestTheLastOwnerStays(t *testing.T) {
 }
 
 // Owners are made and changed over HTTP alone, from an organization without any.
-func TestOwnershipIsGivenAndTransferred(t *testing.T) {
+func TestOwnershipIsGrantedAndTransferred(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	ann, bob := addUser(t, h, "ann@example.com", membership.Member, h.One), addUser(t, h, "bob@example.com", membership.Admin)
 	owner := func(id string, is bool) admintest.Answer {
 		return h.Do("PUT", "/admin/users/"+id+"/ownership", chief, fmt.Sprintf(`{"owner":%t}`, is))
@@ -283,14 +283,14 @@ func TestOwnershipIsGivenAndTransferred(t *testing.T) {
 	h.Do("PUT", "/admin/users/"+bob+"/ownership", admintest.OtherAdmin, `{"owner":false}`).Refused(404, "AB08", "")
 	role(bob, "owner")
 	// An admin of the organization neither makes owners nor removes them; an owner does.
-	asks := h.Caller(chief)
-	asks.UserID, asks.Role = resource.NewID(), admin.Admin
-	h.SetCaller("boss", asks)
+	caller := h.Caller(chief)
+	caller.UserID, caller.Role = resource.NewID(), admin.Admin
+	h.SetCaller("boss", caller)
 	h.Do("PUT", "/users/"+bob+"/ownership", "boss", `{"owner":false}`).Refused(403, "AB03", "")
 	h.Do("DELETE", "/users/"+bob, "boss", nil).Refused(403, "AB03", "")
 	carl := addUser(t, h, "carl@example.com", membership.Member)
-	asks.Role = admin.Owner
-	h.SetCaller("boss", asks)
+	caller.Role = admin.Owner
+	h.SetCaller("boss", caller)
 	h.Do("PUT", "/users/"+carl+"/ownership", "boss", `{"owner":true}`).OK()
 	h.Do("DELETE", "/users/"+carl, "boss", nil).OK()
 	admintest.BadBodies(t, h, "PUT", "/admin/users/"+bob+"/ownership", chief, `{"owner":true}`)
@@ -298,10 +298,10 @@ func TestOwnershipIsGivenAndTransferred(t *testing.T) {
 
 // Of two owners who both step down, or one steps down while the other is removed, one
 // stays.
-func TestTheLastOwnerKeepsTheRole(t *testing.T) {
+func TestTheLastOwnerRetainsTheRole(t *testing.T) {
 	t.Parallel()
 	for round := range 6 {
-		h, _ := newHouse(t)
+		h, _ := newInstallation(t)
 		ids := []string{addUser(t, h, "a@example.com", membership.Owner), addUser(t, h, "b@example.com", membership.Owner)}
 		var wg sync.WaitGroup
 		status := make([]int, 2)
@@ -340,7 +340,7 @@ func invitation1(h *admintest.Installation, more string) string {
 
 func TestAnInvitationIsSentAndAcceptedOnce(t *testing.T) {
 	t.Parallel()
-	h, mails := newHouse(t)
+	h, mails := newInstallation(t)
 	made := h.Do("POST", "/admin/users/invites", chief, invitation1(h, `,"workspace_api_key_details":{"scopes":["completions.write"]}`)).OK()
 	link, id := made.Text("invite_link"), made.Text("id")
 	token := tokenOf(t, link)
@@ -406,7 +406,7 @@ func TestInvitationsEnd(t *testing.T) {
 	at := time.Now()
 	var mu sync.Mutex
 	clock := func() time.Time { mu.Lock(); defer mu.Unlock(); return at }
-	h := houseAt(t, clock)
+	h := newInstallationAt(t, clock)
 	post := func() admintest.Answer { return h.Do("POST", "/invites", chief, invitation1(h, "")) }
 	accept := func(link string) admintest.Answer {
 		return h.Do("POST", "/invites/accept", "", `{"token":"`+tokenOf(t, link)+`"}`)
@@ -444,7 +444,7 @@ func TestInvitationsEnd(t *testing.T) {
 	}
 }
 
-func houseAt(t testing.TB, now func() time.Time) *admintest.Installation {
+func newInstallationAt(t testing.TB, now func() time.Time) *admintest.Installation {
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -456,7 +456,7 @@ func houseAt(t testing.TB, now func() time.Time) *admintest.Installation {
 
 func TestBadInvitationsAreRefusedWithTheirFields(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	for body, field := range map[string]string{
 		`{}`: "email", `{"email":"ann@example.com"}`: "role", `{"email":"ann","role":"admin"}`: "email", `{"email":"Ann <ann@example.com>","role":"admin"}`: "email",
 		`{"email":"ann@example.com\r\nBcc: x@y.com","role":"admin"}`:                                                                                         "email",
@@ -485,7 +485,7 @@ func TestBadInvitationsAreRefusedWithTheirFields(t *testing.T) {
 // of several calls.
 func TestALargeInvitationIsAcceptedByOneCall(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	var entries []string
 	for i := range 30 {
 		rec := resource.Record{Scope: org, Kind: tenant.KindWorkspace, Slug: fmt.Sprintf("ws-more-%06d", i), Name: "More", Status: "active", Body: []byte("{}")}
@@ -518,9 +518,9 @@ func TestALargeInvitationIsAcceptedByOneCall(t *testing.T) {
 	}
 }
 
-func TestAnInvitationStandsWithoutItsMail(t *testing.T) {
+func TestInvitationIsValidWithoutItsMail(t *testing.T) {
 	t.Parallel()
-	h, mails := newHouse(t)
+	h, mails := newInstallation(t)
 	mails.fail = errors.New("no")
 	link := h.Do("POST", "/invites", chief, invitation1(h, "")).OK().Text("invite_link")
 	if a := h.Do("POST", "/invites/accept", "", `{"token":"`+tokenOf(t, link)+`"}`).OK(); len(a.At("api_keys").([]any)) != 0 {
@@ -532,7 +532,7 @@ func TestAnInvitationStandsWithoutItsMail(t *testing.T) {
 // them.
 func TestUsersByTheIdentityProviderAlone(t *testing.T) {
 	t.Parallel()
-	h, _ := newHouse(t)
+	h, _ := newInstallation(t)
 	id := addUser(t, h, "ann@example.com", membership.Member)
 	h.Govern(tenant.Settings{Scim: tenant.Scim{ScimOnly: true}})
 	h.Do("POST", "/admin/users/invites", admintest.AdminKey, `{"email":"new@example.com","role":"admin"}`).Refused(409, "AB07", "")

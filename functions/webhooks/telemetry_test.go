@@ -11,9 +11,9 @@ import (
 
 const goodDestination = `{"name":"Ours","endpoint":"https://collector.example.com/otlp","headers":"authorization=Bearer%20very-secret-token","signals":["traces"],"include_content":true,"resource_attributes":{"service.name":"ai"}}`
 
-func TestDestinationsKeepTheirHeadersSealed(t *testing.T) {
+func TestDestinationsStoreTheirHeadersSealed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	id := h.Do("POST", telemetryPath, key, goodDestination).OK().Text("id")
 	read := h.Do("GET", telemetryPath+"/"+id, key, nil).OK()
 	if read.At("endpoint") != "https://collector.example.com/otlp" || read.At("status") != "active" || read.At("include_content") != true || read.At("masked_headers") == nil {
@@ -43,7 +43,7 @@ func TestDestinationsKeepTheirHeadersSealed(t *testing.T) {
 
 func TestDestinationsThatCannotBe(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	for field, body := range map[string]string{
 		"endpoint":                         `{"name":"x"}`,
 		"endpoint ":                        `{"name":"x","endpoint":"http://169.254.169.254/"}`,
@@ -71,7 +71,7 @@ func TestDestinationsThatCannotBe(t *testing.T) {
 
 func TestHeadersOfDestinationsStayAtTheirEndpoint(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	at := telemetryPath + "/" + h.Do("POST", telemetryPath, key, goodDestination).OK().Text("id")
 	h.Do("PUT", at, key, `{"endpoint":"https://attacker.example.com"}`).Refused(400, "AB01", "endpoint")
 	h.Do("PUT", at, key, `{"endpoint":"https://collector.example.com/otlp/","name":"y"}`).OK()
@@ -99,7 +99,7 @@ func TestContentNeedsTheRightToReadAllBodies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			h := newInstallation(t)
 			by := admintest.ManagerKey
 			if c.scopes != nil {
 				by = "key-some-scopes"

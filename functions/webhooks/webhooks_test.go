@@ -31,27 +31,27 @@ const (
 	good  = `{"name":"Ours","url":"https://hooks.example.com/in","events":["api_key.rotated"],"description":"d"}`
 )
 
-// house is a House with the worker of notices.
-type house struct {
+// installation is a House with the worker of notices.
+type installation struct {
 	*admintest.Installation
 	worker *notice.Worker
 	mu     sync.Mutex
 	ahead  time.Duration
 }
 
-func (h *house) now() time.Time {
+func (h *installation) now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return time.Now().Add(h.ahead)
 }
 
-func (h *house) later(d time.Duration) {
+func (h *installation) later(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ahead += d
 }
 
-func newHouse(t *testing.T) *house {
+func newInstallation(t *testing.T) *installation {
 	t.Helper()
 	p, err := egress.ParseAllow("127.0.0.0/8")
 	if err != nil {
@@ -59,7 +59,7 @@ func newHouse(t *testing.T) *house {
 	}
 	via := egress.New(p, egress.Options{})
 	t.Cleanup(func() { egress.CloseIdle(via) })
-	h := &house{}
+	h := &installation{}
 	var sealer seal.Sealer
 	h.Installation = admintest.Build(t, func(d admin.Deps) []admin.Family {
 		sealer = d.Sealer
@@ -69,14 +69,14 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-func (h *house) run(t *testing.T) {
+func (h *installation) run(t *testing.T) {
 	t.Helper()
 	if err := h.worker.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (h *house) raise(t *testing.T, e notice.Event) {
+func (h *installation) raise(t *testing.T, e notice.Event) {
 	t.Helper()
 	e.Org = admintest.Org
 	if err := notice.Raise(context.Background(), h.Store, e, h.now()); err != nil {
@@ -131,7 +131,7 @@ func (r *receiver) count() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.
 
 func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	admintest.CheckFamily(t, h.Installation)
 	id := h.Do("POST", path, key, good).OK().Text("id")
 	for _, of := range []struct{ method, suffix, body string }{
@@ -154,7 +154,7 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 
 func TestAnswersArePinned(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	id := h.Do("POST", path, chief, good).OK().Text("id")
 	h.Golden(*update, "answers.txt", admintest.As(chief, "GET", path+"/"+id, ""), admintest.As(chief, "GET", path, ""), admintest.As(chief, "GET", path+"/"+id+"/deliveries", ""),
 		admintest.As(chief, "PUT", path+"/"+id, `{"status":"disabled","events":null}`), admintest.As(chief, "GET", path+"/"+id, ""), admintest.As(chief, "GET", "/notices/mails", ""))
@@ -172,7 +172,7 @@ func is(t *testing.T, status int, a admintest.Answer) {
 // new secret signs immediately; the previous one signs for another day.
 func TestDeliveriesAreSignedWithBothSecretsForADay(t *testing.T) {
 	t.Parallel()
-	h, in := newHouse(t), newReceiver(t)
+	h, in := newInstallation(t), newReceiver(t)
 	made := h.Do("POST", path, key, fmt.Sprintf(`{"name":"n","url":%q}`, in.URL)).OK()
 	id, first := made.Text("id"), made.Text("secret")
 	send := func() {
@@ -205,9 +205,9 @@ func TestDeliveriesAreSignedWithBothSecretsForADay(t *testing.T) {
 	}
 }
 
-func TestTheLogTellsOfDeliveriesAndSendsThemAgain(t *testing.T) {
+func TestTheLogListsDeliveriesAndResendsThem(t *testing.T) {
 	t.Parallel()
-	h, in := newHouse(t), newReceiver(t)
+	h, in := newInstallation(t), newReceiver(t)
 	in.status = 500
 	body := fmt.Sprintf(`{"name":"n","url":%q,"events":["budget.exhausted"]}`, in.URL)
 	id := h.Do("POST", path, key, body).OK().Text("id")
@@ -248,9 +248,9 @@ func TestTheLogTellsOfDeliveriesAndSendsThemAgain(t *testing.T) {
 	is(t, 404, h.Do("GET", of+"/nothing", key, nil))
 }
 
-func TestAReceiverThatIsGoneIsDisabledAndCanComeBack(t *testing.T) {
+func TestGoneReceiverIsDisabledAndCanBeEnabled(t *testing.T) {
 	t.Parallel()
-	h, in := newHouse(t), newReceiver(t)
+	h, in := newInstallation(t), newReceiver(t)
 	in.status = http.StatusGone
 	id := h.Do("POST", path, key, fmt.Sprintf(`{"name":"n","url":%q}`, in.URL)).OK().Text("id")
 	h.raise(t, notice.Event{Type: notice.KeyRotated, Workspace: h.One, Summary: "rotated"})
@@ -271,7 +271,7 @@ func TestAReceiverThatIsGoneIsDisabledAndCanComeBack(t *testing.T) {
 // that resolves to an address inside, is not called.
 func TestAddressesInsideAreNotCalled(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	for _, url := range []string{"http://169.254.169.254/latest", "https://10.0.0.1/x", "ftp://example.com", "https://user:pass@example.com/", "nonsense"} {
 		is(t, 400, h.Do("POST", path, key, fmt.Sprintf(`{"name":"n","url":%q}`, url)))
 	}
@@ -297,7 +297,7 @@ func TestAddressesInsideAreNotCalled(t *testing.T) {
 
 func TestThereIsABoundOfWebhooks(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	for range maxWebhooks {
 		h.Do("POST", path, key, good).OK()
 	}

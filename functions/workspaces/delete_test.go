@@ -19,7 +19,7 @@ import (
 // Things that work by themselves end with their workspace: webhooks, telemetry, policies,
 // exports that are being written, groups that join it. Those of another workspace stay.
 func TestNothingOfADeletedWorkspaceGoesOn(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	ctx := context.Background()
 	org := store.Scope{Org: admintest.Org}
 	kinds := []resource.Kind{notices.KindWebhook, observe.KindDestination, ledger.KindUsagePolicy, ledger.KindRatePolicy, prompt.KindCollection, prompt.KindLabel, exportrow.Kind}

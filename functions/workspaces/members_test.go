@@ -64,7 +64,7 @@ func entry(id, role string) string { return fmt.Sprintf(`{"id":%q,"role":%q}`, i
 
 func TestMembersJoinAndLeaveWithTheirKeys(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	autoCreate(t, h)
 	ann, bob := addUser(t, h, "ann@example.com", "member"), addUser(t, h, "bob@example.com", "admin")
 	for _, top := range []string{"/admin/workspaces/", "/workspaces/"} {
@@ -101,7 +101,7 @@ func TestMembersJoinAndLeaveWithTheirKeys(t *testing.T) {
 
 func TestManyJoinInOneCall(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	autoCreate(t, h)
 	var entries []string
 	for i := range 40 {
@@ -120,7 +120,7 @@ func TestManyJoinInOneCall(t *testing.T) {
 // No caller grants a role above its own, or changes a member with such a role.
 func TestRolesAreBoundedByTheCallers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	boss, mate, new1 := addUser(t, h, "boss@example.com", "member"), addUser(t, h, "mate@example.com", "member"), addUser(t, h, "new@example.com", "member")
 	at := "/workspaces/" + h.One + "/users"
 	h.Do("POST", at, key, `{"users":[`+entry(boss, "admin")+`,`+entry(mate, "member")+`]}`).OK()
@@ -156,7 +156,7 @@ func TestRolesAreBoundedByTheCallers(t *testing.T) {
 
 func TestWorkspacesBeginAndEndWithTheirMembers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	ann := addUser(t, h, "ann@example.com", "member")
 	made := h.Do("POST", "/workspaces", key, `{"name":"New","users":["`+ann+`"]}`).OK()
 	at := "/workspaces/" + made.Text("id")

@@ -10,7 +10,7 @@ import (
 
 func TestMetadataFollowsTheSchemaOfTheOrganisation(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	blue := "blue"
 	h.Govern(tenant.Settings{WorkspaceMetadata: &tenant.MetadataSchema{Type: "object", Required: []string{"team", "color"}, Properties: map[string]tenant.MetadataMember{
 		"team": {Type: "string", Enum: []string{"data", "web"}}, "color": {Type: "string", Default: &blue}, "cost": {Type: "string", Pattern: "^[0-9]{4}$"},
@@ -48,7 +48,7 @@ func TestMetadataFollowsTheSchemaOfTheOrganisation(t *testing.T) {
 
 func TestAWorkspaceShowsItsMembers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	ann := addUser(t, h, "ann@example.com", membership.Member)
 	at := "/admin/workspaces/" + h.One
 	h.Do("POST", at+"/users", key, `{"users":[{"id":"`+ann+`","role":"manager"}]}`).OK()
@@ -66,7 +66,7 @@ func TestAWorkspaceShowsItsMembers(t *testing.T) {
 
 func TestArchivedWorkspacesAreTheOrganisations(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("DELETE", "/workspaces/"+h.One, key, `{"name":"One"}`).OK()
 	for who, want := range map[string]float64{key: 1, admintest.WorkspaceA: 0, admintest.WorkspaceB: 0, admintest.OtherAdmin: 0} {
 		if got := h.Do("GET", "/workspaces?status=archived", who, nil).OK(); got.At("total") != want {

@@ -20,14 +20,14 @@ import (
 
 const key = admintest.AdminKey
 
-func newHouse(t testing.TB) *admintest.Installation {
+func newInstallation(t testing.TB) *admintest.Installation {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		return []admin.Family{New(Deps{Ledger: ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{})})}
 	})
 }
 
 func TestFamilyChecks(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	admintest.CheckFamily(t, h)
 	admintest.BadBodies(t, h, "POST", "/admin/workspaces", key, `{"name":"a"}`)
 	admintest.BadBodies(t, h, "PUT", "/workspaces/"+h.One, key, `{"description":"a"}`)
@@ -35,7 +35,7 @@ func TestFamilyChecks(t *testing.T) {
 }
 
 func TestForeignWorkspaceIsAMissingOne(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for _, id := range []string{h.One, admintest.OneSlug} {
 		for caller, calls := range map[string][][2]string{
 			admintest.WorkspaceB: {{"GET", ""}, {"PUT", `{"description":"x"}`}},
@@ -61,7 +61,7 @@ func TestForeignWorkspaceIsAMissingOne(t *testing.T) {
 }
 
 func TestOnlyAdminsChangeAWorkspaceAndOnlyTheOrganisationMakesOne(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for _, k := range []string{admintest.MemberKey, admintest.ManagerKey} {
 		h.Do("PUT", "/workspaces/"+h.One, k, `{"description":"x"}`).Refused(403, "AB03", "")
 	}
@@ -75,7 +75,7 @@ func TestOnlyAdminsChangeAWorkspaceAndOnlyTheOrganisationMakesOne(t *testing.T) 
 }
 
 func TestCreateAnswersTheWholeWorkspace(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	a := h.Do("POST", "/admin/workspaces", key, `{"name":"Data Team","description":"d","icon":"🚀","defaults":{"metadata":{"team":"data"}},
 		"usage_limits":[{"type":"cost","credit_limit":10.5,"alert_threshold":5,"periodic_reset":"monthly"}],"rate_limits":[{"type":"requests","unit":"rpm","value":100}]}`).OK()
 	for path, want := range map[string]any{
@@ -100,7 +100,7 @@ func TestCreateAnswersTheWholeWorkspace(t *testing.T) {
 }
 
 func TestLimitsAndDefaultsAreThreeState(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	at := "/workspaces/" + h.One
 	put := func(body string) { t.Helper(); h.Do("PUT", at, key, body).OK() }
 	put(`{"usage_limits":[{"type":"cost","credit_limit":1}],"rate_limits":[{"type":"tokens","unit":"rph","value":5}],"defaults":{"metadata":{"a":"1"},"user_api_key_config":null},"icon":"x"}`)
@@ -156,8 +156,8 @@ func addConfigs(t *testing.T, h *admintest.Installation, workspace string, n int
 	return slugs
 }
 
-func TestDefaultConfigIsKeptFromDeletion(t *testing.T) {
-	h := newHouse(t)
+func TestDefaultConfigCannotBeDeleted(t *testing.T) {
+	h := newInstallation(t)
 	slugs := addConfigs(t, h, h.One, 2)
 	other := addConfigs(t, h, h.Two, 1)[0]
 	at := "/workspaces/" + h.One
@@ -187,7 +187,7 @@ func TestDefaultConfigIsKeptFromDeletion(t *testing.T) {
 }
 
 func TestListFiltersByNameAndStatus(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Do("POST", "/workspaces", key, `{"name":"Twosome"}`).OK()
 	h.Do("DELETE", "/workspaces/"+h.One, key, `{"name":"One"}`).OK()
 	for query, want := range map[string]string{
@@ -212,7 +212,7 @@ func TestListFiltersByNameAndStatus(t *testing.T) {
 
 // A name of maximal length can be sent back as it is read, with the icon before it.
 func TestALongNameIsSentBackWithItsIcon(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	at, long := "/workspaces/"+h.One, strings.Repeat("ü", tenant.MaxName)
 	h.Do("PUT", at, key, `{"name":"`+long+`","icon":"🚀"}`).OK()
 	shown := h.Do("GET", at, key, nil).OK().Text("name")
@@ -225,7 +225,7 @@ func TestALongNameIsSentBackWithItsIcon(t *testing.T) {
 }
 
 func TestDeleteIsConfirmedRefusedWhileInUseAndTakesKeysAlong(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	ctx := context.Background()
 	at := "/workspaces/" + h.One
 	h.Do("PUT", at, key, `{"icon":"🚀"}`).OK()
@@ -281,7 +281,7 @@ func addKey(t *testing.T, h *admintest.Installation) string {
 }
 
 func TestDefaultWorkspaceIsNotDeleted(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	ctx := context.Background()
 	err := h.Resources.Change(ctx, store.Scope{Org: admintest.Org}, func(tx *resource.Tx) error {
 		rec, _, err := tx.Get(store.Scope{Org: admintest.Org}, tenant.KindWorkspace, h.One)

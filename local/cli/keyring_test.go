@@ -29,8 +29,8 @@ func TestCommandKeyringsPassTheTokenByInput(t *testing.T) {
 		if err := k.Set(t.Context(), "https://gw", token); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if kept, err := os.ReadFile(filepath.Join(dir, "kept")); err != nil || !strings.Contains(string(kept), token) {
-			t.Errorf("%s: the input was %q %v", name, kept, err)
+		if stored, err := os.ReadFile(filepath.Join(dir, "kept")); err != nil || !strings.Contains(string(stored), token) {
+			t.Errorf("%s: the input was %q %v", name, stored, err)
 		}
 		if got, err := k.Get(t.Context(), "https://gw"); got != token || err != nil {
 			t.Errorf("%s: %q %v", name, got, err)

@@ -12,7 +12,7 @@ func TestValidateReadsEachKindOfFile(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		code       int
-		says       string
+		message    string
 	}{
 		{"c.json", `{"provider":"@a"}`, 0, "valid config"},
 		{"c.yaml", "provider: '@a'\nretry:\n  attempts: 2\n", 0, "valid config"},
@@ -38,7 +38,7 @@ func TestValidateReadsEachKindOfFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, ran := newShell(t, nil, "validate", name), ""
-		if code := Run(t.Context(), s.Env, server(&ran)); code != c.code || !strings.Contains(s.out.String()+s.err.String(), c.says) {
+		if code := Run(t.Context(), s.Env, server(&ran)); code != c.code || !strings.Contains(s.out.String()+s.err.String(), c.message) {
 			t.Errorf("%s %.40q: %d %s%s", c.name, c.text, code, s.out.String(), s.err.String())
 		}
 	}

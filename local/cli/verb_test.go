@@ -40,10 +40,10 @@ func server(ran *string) Server {
 
 func TestRunDispatchesByTheFirstArgument(t *testing.T) {
 	for _, c := range []struct {
-		args string
-		code int
-		ran  string // what the server was asked for
-		says string // on stdout or stderr
+		args   string
+		code   int
+		ran    string // what the server was asked for
+		output string // on stdout or stderr
 	}{
 		{"", 0, "serve", ""},
 		{"-addr :0 -mock=false", 0, "serve -addr :0 -mock=false", ""},
@@ -68,8 +68,8 @@ func TestRunDispatchesByTheFirstArgument(t *testing.T) {
 		t.Run(c.args, func(t *testing.T) {
 			s, ran := newShell(t, nil, strings.Fields(c.args)...), ""
 			code := Run(t.Context(), s.Env, server(&ran))
-			if said := s.out.String() + s.err.String(); code != c.code || ran != c.ran || !strings.Contains(said, c.says) || strings.Contains(said, "abcdef") {
-				t.Errorf("code %d, ran %q: %s", code, ran, said)
+			if output := s.out.String() + s.err.String(); code != c.code || ran != c.ran || !strings.Contains(output, c.output) || strings.Contains(output, "abcdef") {
+				t.Errorf("code %d, ran %q: %s", code, ran, output)
 			}
 			if code != 0 && s.out.Len() > 0 || code == 0 && s.err.Len() > 0 {
 				t.Errorf("code %d: stdout %q, stderr %q", code, s.out.String(), s.err.String())
@@ -214,7 +214,7 @@ func TestCallMapsFailuresToExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		base, path string
 		code       int
-		says       string
+		message    string
 	}{
 		{host.URL, "/ok", 0, ""},
 		{host.URL, "/refused", 1, "Invalid API key"},
@@ -233,7 +233,7 @@ func TestCallMapsFailuresToExitCodes(t *testing.T) {
 		}
 		var out map[string]any
 		code := s.Fail(client.Call(t.Context(), "GET", c.path, nil, &out))
-		if code != c.code || !strings.Contains(s.err.String(), c.says) || strings.Contains(s.err.String(), "secret-of") {
+		if code != c.code || !strings.Contains(s.err.String(), c.message) || strings.Contains(s.err.String(), "secret-of") {
 			t.Errorf("%s: code %d: %s", c.path, code, s.err.String())
 		}
 	}

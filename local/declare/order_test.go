@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDependenciesComeFirst(t *testing.T) {
+func TestDependenciesAreFirst(t *testing.T) {
 	resource := func(slug string, fields map[string]any) *Resource {
 		fields["slug"] = slug
 		return &Resource{Fields: fields}

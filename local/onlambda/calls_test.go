@@ -99,7 +99,7 @@ func (c *counters) counting(service string, to *httputil.ReverseProxy) http.Hand
 			action = name
 		}
 		if service == "DYNAMODB" {
-			body = asking(body)
+			body = withConsumption(body)
 		}
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		answer := httptest.NewRecorder()
@@ -113,8 +113,8 @@ func (c *counters) counting(service string, to *httputil.ReverseProxy) http.Hand
 	})
 }
 
-// asking has DynamoDB tell what a call consumes.
-func asking(body []byte) []byte {
+// withConsumption has DynamoDB tell what a call consumes.
+func withConsumption(body []byte) []byte {
 	var in map[string]json.RawMessage
 	if json.Unmarshal(body, &in) != nil {
 		return body
@@ -204,9 +204,9 @@ func (m *measured) pool(t *testing.T, function string) *runtimeapi.Pool {
 	return p
 }
 
-// ask gives a function a request as an event, and waits until all its work for it is
+// send gives a function a request as an event, and waits until all its work for it is
 // done.
-func (m *measured) ask(t *testing.T, method, path, key, body string, header ...string) (status int, answer string) {
+func (m *measured) send(t *testing.T, method, path, key, body string, header ...string) (status int, answer string) {
 	t.Helper()
 	req := httptest.NewRequest(method, "/v1"+path, strings.NewReader(body))
 	req.Header.Set("x-gateway-api-key", key)
@@ -260,7 +260,7 @@ func (m *measured) kinds(t *testing.T) map[string]calls {
 		var answer string
 		for range 3 {
 			m.reset()
-			status, answer = m.ask(t, method, path, key, strings.ReplaceAll(body, "{n}", strconv.Itoa(m.next())), header...)
+			status, answer = m.send(t, method, path, key, strings.ReplaceAll(body, "{n}", strconv.Itoa(m.next())), header...)
 		}
 		if status != 200 {
 			t.Fatalf("%s: %d %s", name, status, answer)
@@ -299,7 +299,7 @@ func (m *measured) next() int { m.n++; return m.n }
 // limitedKey makes a key with a rate limit and a budget.
 func (m *measured) limitedKey(t *testing.T) string {
 	t.Helper()
-	status, answer := m.ask(t, "POST", "/api-keys/workspace/service", adminKey, `{"name":"limited","workspace_id":"default","scopes":["completions.write"],
+	status, answer := m.send(t, "POST", "/api-keys/workspace/service", adminKey, `{"name":"limited","workspace_id":"default","scopes":["completions.write"],
 		"rate_limits":[{"type":"requests","unit":"rpm","value":100000}],"usage_limits":{"credit_limit":1000000,"type":"cost"}}`)
 	var made struct{ Key string }
 	if err := json.Unmarshal([]byte(answer), &made); err != nil || made.Key == "" {

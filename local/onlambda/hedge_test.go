@@ -63,7 +63,7 @@ func TestAHedgeEndsWithItsResponse(t *testing.T) {
 		t.Skip("needs /proc to find the environments")
 	}
 	in := restrictTo(t, []string{"chat", "logs", "usage", "audit", "apikeys"})
-	made := in.ask("POST", "/api-keys/workspace/service", adminKey, `{"name":"hedged","workspace_id":"default","scopes":["completions.write"],"usage_limits":{"type":"cost","credit_limit":100}}`)
+	made := in.send("POST", "/api-keys/workspace/service", adminKey, `{"name":"hedged","workspace_id":"default","scopes":["completions.write"],"usage_limits":{"type":"cost","credit_limit":100}}`)
 	key, id := made["key"].(string), made["id"].(string)
 	config := func(after int, first, second string) string {
 		target := func(directives string) string {
@@ -73,7 +73,7 @@ func TestAHedgeEndsWithItsResponse(t *testing.T) {
 	}
 	const warm = 3 // requests without a second attempt, after which the key has extra cost left
 	for n := range warm {
-		in.ask("POST", "/chat/completions", key, hello, "X-Gateway-Config", config(600_000, "delay=1ms", "delay=1ms"), "X-Gateway-Trace-Id", fmt.Sprint("warm ", n))
+		in.send("POST", "/chat/completions", key, hello, "X-Gateway-Config", config(600_000, "delay=1ms", "delay=1ms"), "X-Gateway-Trace-Id", fmt.Sprint("warm ", n))
 	}
 	for n, stream := range []bool{false, true} {
 		trace := fmt.Sprint("hedged ", stream)
@@ -103,7 +103,7 @@ func TestAHedgeEndsWithItsResponse(t *testing.T) {
 // hedgeIsBooked returns an error as long as the record of a request with two attempts is not
 // there, or the key was not charged the sum of its n records.
 func (in *restricted) hedgeIsBooked(key, trace string, n int) error {
-	list := in.ask("GET", "/logs?workspace_id=default&page_size=100", adminKey, "")
+	list := in.send("GET", "/logs?workspace_id=default&page_size=100", adminKey, "")
 	raw, err := json.Marshal(list["data"])
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (in *restricted) hedgeIsBooked(key, trace string, n int) error {
 	if records != n || hedged == "" {
 		return fmt.Errorf("%d records of %d, that of %s is %q", records, n, trace, hedged)
 	}
-	raw, err = json.Marshal(in.ask("GET", "/logs/"+hedged+"?workspace_id=default", adminKey, "")["attempts"])
+	raw, err = json.Marshal(in.send("GET", "/logs/"+hedged+"?workspace_id=default", adminKey, "")["attempts"])
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (in *restricted) hedgeIsBooked(key, trace string, n int) error {
 	if err := json.Unmarshal(raw, &attempts); err != nil || len(attempts) != 2 || attempts[0].Cost <= 0 || attempts[1].Cost <= 0 {
 		in.t.Fatalf("attempts %s: %v", raw, err)
 	}
-	limit, _ := in.ask("GET", "/api-keys/"+key, adminKey, "")["usage_limits"].(map[string]any)
+	limit, _ := in.send("GET", "/api-keys/"+key, adminKey, "")["usage_limits"].(map[string]any)
 	if used, _ := limit["current_usage"].(float64); used < sum-1e-9 || used > sum+1e-9 || limit["reserved_usage"] != 0.0 {
 		return fmt.Errorf("the key was charged %v, its records cost %v: %v", used, sum, limit)
 	}

@@ -26,8 +26,8 @@ func TestTheDeployedMemoryHoldsTheLargestBody(t *testing.T) {
 	}
 	in := install(t)
 	for _, name := range []string{"chat", "embeddings"} {
-		given := standin.Described().Functions[name].Memory
-		limit := fmt.Sprintf("GOMEMLIMIT=%dMiB", given*9/10)
+		configured := standin.Described().Functions[name].Memory
+		limit := fmt.Sprintf("GOMEMLIMIT=%dMiB", configured*9/10)
 		e, err := runtimeapi.Start(filepath.Join(in.dir, name, "bootstrap"), append(in.env, limit), testLog{t})
 		if err != nil {
 			t.Fatal(err)
@@ -56,10 +56,10 @@ func TestTheDeployedMemoryHoldsTheLargestBody(t *testing.T) {
 			}
 			<-a.Settled
 		}
-		took := peak(t, e.PID())
-		t.Logf("%s took %d MB of %d", name, took>>20, given)
-		if took > int64(given)<<20*85/100 {
-			t.Errorf("%s took %d MB of %d", name, took>>20, given)
+		used := peak(t, e.PID())
+		t.Logf("%s took %d MB of %d", name, used>>20, configured)
+		if used > int64(configured)<<20*85/100 {
+			t.Errorf("%s took %d MB of %d", name, used>>20, configured)
 		}
 		if err := e.Stop(); err != nil {
 			t.Error(err)

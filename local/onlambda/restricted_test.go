@@ -166,8 +166,8 @@ func (in *restricted) until(f func() error) {
 	}
 }
 
-// ask sends a request and gives its answer, which must be a 200.
-func (in *restricted) ask(method, path, key, body string, header ...string) map[string]any {
+// send sends a request and gives its answer, which must be a 200.
+func (in *restricted) send(method, path, key, body string, header ...string) map[string]any {
 	in.t.Helper()
 	res := in.do(in.t, method, path, key, body, header...)
 	text := whole(in.t, res)
@@ -214,7 +214,7 @@ func (in *restricted) idle() error {
 
 // limitedKey is a key whose requests are counted and reserve money.
 func (in *restricted) limitedKey() string {
-	got := in.ask("POST", "/api-keys/workspace/service", adminKey, `{"name":"limited","workspace_id":"default","scopes":["completions.write","logs.view","logs.list"],
+	got := in.send("POST", "/api-keys/workspace/service", adminKey, `{"name":"limited","workspace_id":"default","scopes":["completions.write","logs.view","logs.list"],
 		"rate_limits":[{"type":"requests","unit":"rpd","value":10000}],"usage_limits":{"type":"cost","credit_limit":100,"alert_threshold":1}}`)
 	key, _ := got["key"].(string)
 	return key
@@ -230,7 +230,7 @@ func (in *restricted) session() {
 		in.t.Errorf("%d %.600s\nrefused: %q", res.StatusCode, text, in.recorder.Refused())
 	}
 	for _, text := range []string{"Hello", noise(300 << 10)} {
-		in.ask("POST", path, workspaceKey, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":%q}}}`, text), "Mcp-Session-Id", id)
+		in.send("POST", path, workspaceKey, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":%q}}}`, text), "Mcp-Session-Id", id)
 	}
 }
 

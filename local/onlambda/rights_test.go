@@ -50,7 +50,7 @@ func TestRolesAreWhatFunctionsUse(t *testing.T) {
 // administer makes, changes, reads and deletes one resource of each family.
 func (in *restricted) administer() {
 	made := func(path, body string) string {
-		out := in.ask("POST", path, adminKey, body)
+		out := in.send("POST", path, adminKey, body)
 		for _, name := range []string{"slug", "id"} {
 			if v, ok := out[name].(string); ok && v != "" {
 				return v
@@ -82,44 +82,44 @@ func (in *restricted) administer() {
 	} {
 		id := ""
 		if r.path == "/api-keys" {
-			got := in.ask("POST", "/api-keys/workspace/service", adminKey, `{"name":"B","workspace_id":"default","scopes":["completions.write"],"rate_limits":[{"type":"requests","unit":"rpd","value":10}]}`)
+			got := in.send("POST", "/api-keys/workspace/service", adminKey, `{"name":"B","workspace_id":"default","scopes":["completions.write"],"rate_limits":[{"type":"requests","unit":"rpd","value":10}]}`)
 			id, _ = got["id"].(string)
-			in.ask("POST", "/api-keys/"+id+"/rotate", adminKey, `{}`)
+			in.send("POST", "/api-keys/"+id+"/rotate", adminKey, `{}`)
 		} else {
 			id = made(r.path, r.create)
 		}
 		of := "?workspace_id=default"
-		in.ask("GET", r.path+of, adminKey, "")
-		in.ask("GET", r.path+"/"+id+of, adminKey, "")
-		in.ask("PUT", r.path+"/"+id+of, adminKey, r.update)
+		in.send("GET", r.path+of, adminKey, "")
+		in.send("GET", r.path+"/"+id+of, adminKey, "")
+		in.send("PUT", r.path+"/"+id+of, adminKey, r.update)
 		gone := ""
 		if r.path == "/admin/workspaces" {
 			gone = fmt.Sprintf(`{"name":%q}`, "V")
 		}
-		in.ask("DELETE", r.path+"/"+id+of, adminKey, gone)
+		in.send("DELETE", r.path+"/"+id+of, adminKey, gone)
 	}
-	in.ask("GET", "/openapi.json", adminKey, "")
-	in.ask("GET", "/.well-known/jwks.json", adminKey, "")
-	in.ask("POST", "/mcp", adminKey, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
-	in.ask("GET", "/pricing/openai.json", adminKey, "")
-	in.ask("GET", "/general/openai.json", adminKey, "")
-	mapped := in.ask("POST", "/scim/workspaces", adminKey, `{"workspace_id":"default","role":"member","scim_group_name":"M"}`)
-	in.ask("DELETE", fmt.Sprint("/scim/workspaces/", mapped["id"]), adminKey, "")
-	provider := in.ask("POST", "/scim/tokens", adminKey, `{"name":"T"}`)
+	in.send("GET", "/openapi.json", adminKey, "")
+	in.send("GET", "/.well-known/jwks.json", adminKey, "")
+	in.send("POST", "/mcp", adminKey, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	in.send("GET", "/pricing/openai.json", adminKey, "")
+	in.send("GET", "/general/openai.json", adminKey, "")
+	mapped := in.send("POST", "/scim/workspaces", adminKey, `{"workspace_id":"default","role":"member","scim_group_name":"M"}`)
+	in.send("DELETE", fmt.Sprint("/scim/workspaces/", mapped["id"]), adminKey, "")
+	provider := in.send("POST", "/scim/tokens", adminKey, `{"name":"T"}`)
 	if token, ok := provider["token"].(string); ok {
-		in.ask("GET", "/scim/Users", token, "")
+		in.send("GET", "/scim/Users", token, "")
 		res := in.do(in.t, "POST", "/scim/Groups", token, `{"displayName":"G"}`)
 		if text := whole(in.t, res); res.StatusCode != 201 {
 			in.t.Errorf("a group of a provider: %d %s", res.StatusCode, text)
 		}
 	}
-	in.ask("DELETE", fmt.Sprint("/scim/tokens/", provider["id"]), adminKey, "")
-	rated := in.ask("POST", "/feedback", workspaceKey, `{"trace_id":"t","value":1}`)
+	in.send("DELETE", fmt.Sprint("/scim/tokens/", provider["id"]), adminKey, "")
+	rated := in.send("POST", "/feedback", workspaceKey, `{"trace_id":"t","value":1}`)
 	if ids, ok := rated["feedback_ids"].([]any); ok && len(ids) == 1 {
-		in.ask("PUT", fmt.Sprint("/feedback/", ids[0]), workspaceKey, `{"value":2}`)
+		in.send("PUT", fmt.Sprint("/feedback/", ids[0]), workspaceKey, `{"value":2}`)
 	}
-	in.ask("GET", "/admin/organisation/settings", adminKey, "")
-	in.ask("PUT", "/admin/organisation/settings", adminKey, `{"request_logging":{"mode":"full"}}`)
+	in.send("GET", "/admin/organisation/settings", adminKey, "")
+	in.send("PUT", "/admin/organisation/settings", adminKey, `{"request_logging":{"mode":"full"}}`)
 }
 
 // serve sends each function of the data plane its sample, with a key that has
@@ -151,22 +151,22 @@ func (in *restricted) serve() {
 			key = workspaceKey // they have no price
 		}
 		for range 2 {
-			in.ask(ev.HTTPMethod, ev.Path, key, ev.Body, append(slices.Clone(provider), "x-gateway-config", cached)...)
+			in.send(ev.HTTPMethod, ev.Path, key, ev.Body, append(slices.Clone(provider), "x-gateway-config", cached)...)
 		}
 		if ev.HTTPMethod == "POST" && name != "audio" && name != "dryrun" && name != "images" {
 			// Its bodies are too large for an event, its answer for a row of the cache.
-			for _, say := range []string{noise(300 << 10), strings.Repeat("many words ", 40_000), ""} {
-				large := strings.Replace(ev.Body, "Hello", "mock: say="+say, 1)
+			for _, text := range []string{noise(300 << 10), strings.Repeat("many words ", 40_000), ""} {
+				large := strings.Replace(ev.Body, "Hello", "mock: say="+text, 1)
 				for range 2 {
-					in.ask(ev.HTTPMethod, ev.Path, key, large, append(slices.Clone(provider), "x-gateway-config", `{"cache":{"mode":"simple"}}`)...)
+					in.send(ev.HTTPMethod, ev.Path, key, large, append(slices.Clone(provider), "x-gateway-config", `{"cache":{"mode":"simple"}}`)...)
 				}
 			}
 		}
 	}
 	in.session()
 	breaks := `{"targets":[{"provider":"@mock","cb_config":{"failure_threshold":5,"cooldown_interval":30000}}],"strategy":{"mode":"single"}}`
-	in.ask("POST", "/chat/completions", limited, hello, "x-gateway-config", breaks)
-	in.ask("POST", "/configs/dry-run", workspaceKey, `{"path":"/chat/completions","config":`+breaks+`,"body":`+hello+`}`)
+	in.send("POST", "/chat/completions", limited, hello, "x-gateway-config", breaks)
+	in.send("POST", "/configs/dry-run", workspaceKey, `{"path":"/chat/completions","config":`+breaks+`,"body":`+hello+`}`)
 	if res := in.do(in.t, "POST", "/chat/completions", "nobody", hello); res.StatusCode != 401 {
 		in.t.Errorf("an unknown key: %d", res.StatusCode)
 	}
@@ -184,19 +184,19 @@ func (in *restricted) runBatch() {
 	}
 	form.Close()
 	gateway := []string{"x-gateway-provider", "gateway"}
-	file := in.ask("POST", "/files", workspaceKey, body.String(), append(gateway, "content-type", form.FormDataContentType())...)
-	batch := in.ask("POST", "/batches", workspaceKey, fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"immediate"}`, file["id"]), gateway...)
+	file := in.send("POST", "/files", workspaceKey, body.String(), append(gateway, "content-type", form.FormDataContentType())...)
+	batch := in.send("POST", "/batches", workspaceKey, fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"immediate"}`, file["id"]), gateway...)
 	in.work(func() error {
-		b := in.ask("GET", fmt.Sprint("/batches/", batch["id"]), workspaceKey, "", gateway...)
+		b := in.send("GET", fmt.Sprint("/batches/", batch["id"]), workspaceKey, "", gateway...)
 		if b["status"] != "completed" {
 			return fmt.Errorf("the batch: %v", b)
 		}
 		return nil
 	})
-	in.ask("GET", fmt.Sprint("/batches/", batch["id"], "/output"), workspaceKey, "", gateway...)
-	in.ask("GET", fmt.Sprint("/files/", file["id"], "/content"), workspaceKey, "", gateway...)
-	in.ask("DELETE", fmt.Sprint("/files/", file["id"]), workspaceKey, "", gateway...)
-	in.ask("POST", "/chat/completions", key, hello, "x-gateway-provider", "@mock")
+	in.send("GET", fmt.Sprint("/batches/", batch["id"], "/output"), workspaceKey, "", gateway...)
+	in.send("GET", fmt.Sprint("/files/", file["id"], "/content"), workspaceKey, "", gateway...)
+	in.send("DELETE", fmt.Sprint("/files/", file["id"]), workspaceKey, "", gateway...)
+	in.send("POST", "/chat/completions", key, hello, "x-gateway-provider", "@mock")
 	in.work(anything)
 }
 
@@ -255,17 +255,17 @@ func (in *restricted) repair() {
 
 // exportLogs has logs written to a file, which is then fetched by its link.
 func (in *restricted) exportLogs() {
-	made := in.ask("POST", "/logs/exports", adminKey, `{"workspace_id":"default","filters":{},"requested_data":["id","request"]}`)
+	made := in.send("POST", "/logs/exports", adminKey, `{"workspace_id":"default","filters":{},"requested_data":["id","request"]}`)
 	at, query := fmt.Sprint("/logs/exports/", made["id"]), "?workspace_id=default"
-	in.ask("PUT", at+query, adminKey, `{"description":"of all"}`)
-	in.ask("POST", at+"/start"+query, adminKey, "")
+	in.send("PUT", at+query, adminKey, `{"description":"of all"}`)
+	in.send("POST", at+"/start"+query, adminKey, "")
 	in.work(func() error {
-		if got := in.ask("GET", at+query, adminKey, ""); got["status"] != "success" {
+		if got := in.send("GET", at+query, adminKey, ""); got["status"] != "success" {
 			return fmt.Errorf("%v", got)
 		}
 		return nil
 	})
-	link, _ := in.ask("GET", at+"/download"+query, adminKey, "")["signed_url"].(string)
+	link, _ := in.send("GET", at+"/download"+query, adminKey, "")["signed_url"].(string)
 	resp, err := http.Get(link)
 	if err != nil {
 		in.t.Fatal(err)
@@ -274,7 +274,7 @@ func (in *restricted) exportLogs() {
 	if file, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 200 || !bytes.Contains(file, []byte(`"request":{`)) {
 		in.t.Errorf("%s: %d %v %s", link, resp.StatusCode, err, file)
 	}
-	in.ask("DELETE", at+query, adminKey, "")
+	in.send("DELETE", at+query, adminKey, "")
 }
 
 // readUsage reads what the requests left behind.
@@ -282,22 +282,22 @@ func (in *restricted) readUsage() {
 	now := time.Now().UTC()
 	from, to := now.Add(-time.Hour).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339)
 	span := "?workspace_slug=default&time_of_generation_min=" + from + "&time_of_generation_max=" + to
-	list := in.ask("GET", "/logs"+span+"&page_size=100", adminKey, "")
+	list := in.send("GET", "/logs"+span+"&page_size=100", adminKey, "")
 	rows, _ := list["data"].([]any)
 	if len(rows) < 20 {
 		in.t.Errorf("%d logs", len(rows))
 	}
 	for _, row := range rows {
-		in.ask("GET", fmt.Sprint("/logs/", row.(map[string]any)["id"], "?workspace_slug=default"), adminKey, "")
+		in.send("GET", fmt.Sprint("/logs/", row.(map[string]any)["id"], "?workspace_slug=default"), adminKey, "")
 	}
-	in.ask("POST", "/logs", workspaceKey, `{"request":{"url":"/v1/chat/completions","body":{}},"response":{"body":{}}}`)
-	in.ask("POST", "/otel/v1/traces", workspaceKey, `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","attributes":[{"key":"gen_ai.request.model","value":{"stringValue":"m"}}]}]}]}]}`)
-	in.ask("GET", "/analytics/graphs/requests"+span, adminKey, "")
-	in.ask("GET", "/analytics/groups/ai-models"+span, adminKey, "")
-	for _, whose := range []string{"", "&workspace_slug=default"} {
-		in.ask("GET", "/analytics/graphs/feedbacks?time_of_generation_min="+from+"&time_of_generation_max="+to+whose, adminKey, "")
+	in.send("POST", "/logs", workspaceKey, `{"request":{"url":"/v1/chat/completions","body":{}},"response":{"body":{}}}`)
+	in.send("POST", "/otel/v1/traces", workspaceKey, `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","attributes":[{"key":"gen_ai.request.model","value":{"stringValue":"m"}}]}]}]}]}`)
+	in.send("GET", "/analytics/graphs/requests"+span, adminKey, "")
+	in.send("GET", "/analytics/groups/ai-models"+span, adminKey, "")
+	for _, query := range []string{"", "&workspace_slug=default"} {
+		in.send("GET", "/analytics/graphs/feedbacks?time_of_generation_min="+from+"&time_of_generation_max="+to+query, adminKey, "")
 	}
-	in.ask("GET", "/audit-logs?start_time="+from+"&end_time="+to, adminKey, "")
+	in.send("GET", "/audit-logs?start_time="+from+"&end_time="+to, adminKey, "")
 	in.work(anything)
 }
 
@@ -309,7 +309,7 @@ func (in *restricted) loseEvent() {
 		}
 		return 0
 	}})
-	in.ask("POST", "/chat/completions", workspaceKey, hello, "x-gateway-provider", "@mock")
+	in.send("POST", "/chat/completions", workspaceKey, hello, "x-gateway-provider", "@mock")
 	lost := func() bool { return strings.Contains(in.log.text(), "usage event is not queued") }
 	in.until(func() error {
 		if !lost() {

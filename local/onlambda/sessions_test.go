@@ -24,8 +24,8 @@ func TestSessionsOutliveTheContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	const at = `"workspace_id":"default"}`
-	in.ask("POST", "/mcp-integrations", adminKey, fmt.Sprintf(`{"name":"H","slug":"holder","url":%q,"auth_type":"none","transport":"http","configurations":{},`, up.URL)+at)
-	in.ask("POST", "/mcp-servers", adminKey, `{"name":"H","slug":"holder","mcp_integration_id":"holder",`+at)
+	in.send("POST", "/mcp-integrations", adminKey, fmt.Sprintf(`{"name":"H","slug":"holder","url":%q,"auth_type":"none","transport":"http","configurations":{},`, up.URL)+at)
+	in.send("POST", "/mcp-servers", adminKey, `{"name":"H","slug":"holder","mcp_integration_id":"holder",`+at)
 	addr, journal := freeAddress(t), t.TempDir()
 	var cmd *exec.Cmd
 	var log *output
@@ -52,7 +52,7 @@ func TestSessionsOutliveTheContainer(t *testing.T) {
 	mcptest.Outlive(t, up, all, in.until, func() { end(syscall.SIGKILL) }, func() { cmd, log = in.launchContainer(addr, journal) })
 	end(syscall.SIGTERM) // what it has of events is queued
 	in.work(func() error {
-		return mcptest.Recorded(all, func(path string) ([]byte, error) { return json.Marshal(in.ask("GET", path, adminKey, "")) })
+		return mcptest.Recorded(all, func(path string) ([]byte, error) { return json.Marshal(in.send("GET", path, adminKey, "")) })
 	})
 	for _, refused := range in.recorder.Refused() {
 		t.Errorf("missing: %s", refused)

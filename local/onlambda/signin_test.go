@@ -48,7 +48,7 @@ func TestPeopleSignInOnLambda(t *testing.T) {
 // owns gives the organization a verified domain: names are not looked up in tests.
 func (in *restricted) owns(domain string) {
 	in.t.Helper()
-	made := in.ask("POST", "/auth/domains", adminKey, `{"domain":"`+domain+`"}`)
+	made := in.send("POST", "/auth/domains", adminKey, `{"domain":"`+domain+`"}`)
 	org := store.Scope{Org: "default"}
 	err := in.core.Resources.Change(in.t.Context(), org, func(tx *resource.Tx) error {
 		id, _ := made["id"].(string)
@@ -94,8 +94,8 @@ func (in *restricted) audits(kind string, want ...string) {
 // again when its user is back.
 func (in *restricted) stops(email string) {
 	in.t.Helper()
-	token, _ := in.ask("POST", "/scim/tokens", adminKey, `{"name":"T"}`)["token"].(string)
-	found := in.ask("GET", "/scim/Users?filter="+strings.ReplaceAll(`userName+eq+"`+email+`"`, `"`, "%22"), token, "")
+	token, _ := in.send("POST", "/scim/tokens", adminKey, `{"name":"T"}`)["token"].(string)
+	found := in.send("GET", "/scim/Users?filter="+strings.ReplaceAll(`userName+eq+"`+email+`"`, `"`, "%22"), token, "")
 	users, _ := found["Resources"].([]any)
 	if len(users) != 1 {
 		in.t.Fatalf("%v", found)
@@ -115,9 +115,9 @@ func (in *restricted) stops(email string) {
 		return out
 	}
 	in.until(func() error { return everywhere(200) })
-	in.ask("PATCH", "/scim/Users/"+id, token, `{"Operations":[{"op":"replace","path":"active","value":false}]}`)
+	in.send("PATCH", "/scim/Users/"+id, token, `{"Operations":[{"op":"replace","path":"active","value":false}]}`)
 	in.until(func() error { return everywhere(401) })
-	in.ask("PATCH", "/scim/Users/"+id, token, `{"Operations":[{"op":"replace","path":"active","value":true}]}`)
+	in.send("PATCH", "/scim/Users/"+id, token, `{"Operations":[{"op":"replace","path":"active","value":true}]}`)
 	if err := everywhere(401); err != nil {
 		in.t.Errorf("with its user back: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 // has a record below that of the request.
 func TestToolRunsOnLambda(t *testing.T) {
 	in := restrictTo(t, []string{"responses", "messages", "logs", "usage", "audit", "apikeys"})
-	key, _ := in.ask("POST", "/api-keys/workspace/service", adminKey, `{"name":"limited","workspace_id":"default","scopes":["completions.write","mcp.invoke"],
+	key, _ := in.send("POST", "/api-keys/workspace/service", adminKey, `{"name":"limited","workspace_id":"default","scopes":["completions.write","mcp.invoke"],
 		"rate_limits":[{"type":"requests","unit":"rpd","value":10000}],"usage_limits":{"type":"cost","credit_limit":100}}`)["key"].(string)
 	const tool = `"tools":[{"type":"mcp","server_label":"@gateway-mcp/sample"}]`
 	traces := map[string]bool{}
@@ -33,7 +33,7 @@ func TestToolRunsOnLambda(t *testing.T) {
 	}
 	in.work(func() error {
 		seen := map[string][]string{}
-		list := in.ask("GET", "/logs?workspace_id=default&page_size=100", adminKey, "")
+		list := in.send("GET", "/logs?workspace_id=default&page_size=100", adminKey, "")
 		raw, err := json.Marshal(list["data"])
 		if err != nil {
 			return err

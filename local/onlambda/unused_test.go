@@ -34,7 +34,7 @@ const unusedFile = "testdata/unused.txt"
 // both ways.
 func (in *restricted) compareUnused() {
 	in.t.Helper()
-	given, left := map[string]int{}, map[string]int{}
+	granted, left := map[string]int{}, map[string]int{}
 	row := func(name string, g rights.Grant) string {
 		resource := strings.NewReplacer("arn:aws:", "", "us-east-1:123456789012:", "", ":::", ":").Replace(g.Resource)
 		if strings.HasPrefix(resource, "logs:") {
@@ -44,7 +44,7 @@ func (in *restricted) compareUnused() {
 	}
 	for name, policy := range in.policies {
 		for _, g := range rights.Grants(policy) {
-			given[row(name, g)]++
+			granted[row(name, g)]++
 		}
 		for _, g := range in.recorder.Unused(name) {
 			left[row(name, g)]++
@@ -67,8 +67,8 @@ func (in *restricted) compareUnused() {
 		known[strings.Join(f[:3], " ")] = true
 		sometimes[strings.Join(f[:3], " ")] = f[3] == "sometimes:"
 	}
-	for _, r := range slices.Sorted(maps.Keys(given)) {
-		switch unused := left[r] == given[r]; {
+	for _, r := range slices.Sorted(maps.Keys(granted)) {
+		switch unused := left[r] == granted[r]; {
 		case unused && !known[r]:
 			in.t.Errorf("allowed, never used and not in %s: %s", unusedFile, r)
 		case !unused && known[r] && !sometimes[r]:

@@ -107,8 +107,8 @@ func (a *configured) edit(t *testing.T, p *process) {
 	}
 	// The turns are logged under the key of the agent.
 	eventuallyLogged(t, p, before)
-	if said := setup("--undo"); !strings.Contains(said, "as it was before") {
-		t.Error(said)
+	if text := setup("--undo"); !strings.Contains(text, "as it was before") {
+		t.Error(text)
 	}
 	if after, err := os.ReadFile(file); err != nil || string(after) != a.before {
 		t.Errorf("after undo: %v\n%s", err, after)

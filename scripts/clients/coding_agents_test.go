@@ -114,13 +114,13 @@ func (s *session) run(t *testing.T, p *process, root string) {
 		t.Errorf("the file: %v %q\n%.3000s", err, made, out)
 	}
 	// Both turns stand in the log, priced, the agent's session with them.
-	var said struct {
+	var event struct {
 		Session string `json:"session_id"`
 	}
-	_ = json.Unmarshal(out, &said)
+	_ = json.Unmarshal(out, &event)
 	want := s.log
-	if said.Session != "" {
-		want = `"session_id":"` + said.Session + `"`
+	if event.Session != "" {
+		want = `"session_id":"` + event.Session + `"`
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		found := 0

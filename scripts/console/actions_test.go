@@ -40,8 +40,8 @@ func TestActionsOfThePages(t *testing.T) {
 	b.fill("#view", "Denied requests")
 	b.shoot("dialog-view-1440-light")
 	b.confirm()
-	const chosen = "document.querySelector('.views select')?.selectedOptions[0].innerText"
-	b.want("!document.querySelector('dialog') && " + chosen + "==='Denied requests'")
+	const selected = "document.querySelector('.views select')?.selectedOptions[0].innerText"
+	b.want("!document.querySelector('dialog') && " + selected + "==='Denied requests'")
 	b.open(base + "/console/logs")
 	b.want("document.querySelectorAll('.views option').length===3 && " + rows + "===3")
 	b.eval("(() => { const x = document.querySelector('.views select'); x.value = [...x.options].find((o) => o.innerText==='Denied requests').value; x.dispatchEvent(new Event('change')); })()")
@@ -314,8 +314,8 @@ func TestLimitsAlertsAndAgents(t *testing.T) {
 	b.take()
 	b.open(base + "/console/")
 	b.want(heading + "==='What does the gateway do?' && document.querySelectorAll('canvas').length===4")
-	_, asked := b.take()
-	for _, a := range asked {
+	_, requests := b.take()
+	for _, a := range requests {
 		if strings.Contains(a, "/policies/") {
 			t.Error("asks ", a)
 		}

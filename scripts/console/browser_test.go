@@ -184,9 +184,9 @@ func TestTheConsoleInABrowser(t *testing.T) {
 		b.take()
 		b.eval(p.click)
 		b.want(p.ready)
-		faults, asked := b.take()
+		faults, requests := b.take()
 		calls := 0
-		for _, a := range asked {
+		for _, a := range requests {
 			if strings.HasPrefix(a, base+"/v1/") {
 				calls++
 			} else if !strings.HasPrefix(a, base+"/console/") {
@@ -221,8 +221,8 @@ func TestTheConsoleInABrowser(t *testing.T) {
 	if title := b.eval("document.title"); title == "owned" || b.eval("document.querySelectorAll('img').length") != "0" {
 		t.Error("content of a prompt became markup")
 	}
-	if kept := b.eval("JSON.stringify([{...localStorage},{...sessionStorage},document.cookie,location.href])"); strings.Contains(kept, adminKey) {
-		t.Error("the key is stored:", kept)
+	if state := b.eval("JSON.stringify([{...localStorage},{...sessionStorage},document.cookie,location.href])"); strings.Contains(state, adminKey) {
+		t.Error("the key is stored:", state)
 	}
 
 	// The address holds the filters; back and the keyboard work.

@@ -26,10 +26,10 @@ type browser struct {
 
 	session string // of the page
 
-	mu      sync.Mutex
-	answers map[int]chan json.RawMessage
-	faults  []string // what the page reported since the last take
-	asked   []string // addresses of requests since the last take
+	mu       sync.Mutex
+	answers  map[int]chan json.RawMessage
+	faults   []string // what the page reported since the last take
+	requests []string // addresses of requests since the last take
 }
 
 // chromium finds the browser: that of the machine, or else that of the npm package which
@@ -145,17 +145,17 @@ func (b *browser) note(method string, params json.RawMessage) {
 	case method == "Log.entryAdded" && p.Entry.Level == "error":
 		b.faults = append(b.faults, p.Entry.Text+" "+p.Entry.URL)
 	case method == "Network.requestWillBeSent":
-		b.asked = append(b.asked, p.Request.URL)
+		b.requests = append(b.requests, p.Request.URL)
 	}
 }
 
 // take returns the faults and requests since the last take.
-func (b *browser) take() (faults, asked []string) {
+func (b *browser) take() (faults, requests []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	faults, asked = b.faults, b.asked
-	b.faults, b.asked = nil, nil
-	return faults, asked
+	faults, requests = b.faults, b.requests
+	b.faults, b.requests = nil, nil
+	return faults, requests
 }
 
 func (b *browser) call(session, method string, params map[string]any, out any) {

@@ -44,9 +44,9 @@ func TestDocumentationInABrowser(t *testing.T) {
 		b.take()
 		b.open(page)
 		b.want("location.href === " + fmt.Sprintf("%q", page) + " && document.readyState === 'complete' && document.querySelectorAll('h1').length === 1")
-		faults, asked := b.take()
-		if len(faults) > 0 || len(asked) != 1 {
-			t.Errorf("%s: faults %q, requests %q", name, faults, asked)
+		faults, requests := b.take()
+		if len(faults) > 0 || len(requests) != 1 {
+			t.Errorf("%s: faults %q, requests %q", name, faults, requests)
 		}
 		for _, look := range []struct {
 			width  int

@@ -165,8 +165,8 @@ func TestSlowAndBrokenResponses(t *testing.T) {
 	// An error of the gateway, a page of a proxy, and a response that ends early are reported in
 	// words, and a button tries again.
 	for name, c := range map[string]struct {
-		says string
-		rule func(w http.ResponseWriter, next func())
+		message string
+		rule    func(w http.ResponseWriter, next func())
 	}{
 		"500": {"Something failed", func(w http.ResponseWriter, _ func()) {
 			w.Header().Set("Content-Type", "application/json")
@@ -193,7 +193,7 @@ func TestSlowAndBrokenResponses(t *testing.T) {
 	} {
 		n.rule("/v1/configs", c.rule)
 		nav("Configs")
-		b.want(fmt.Sprintf("document.querySelector('[role=alert]')?.innerText.includes(%q)", c.says))
+		b.want(fmt.Sprintf("document.querySelector('[role=alert]')?.innerText.includes(%q)", c.message))
 		if name == "500" {
 			b.want("document.querySelector('[role=alert]').innerText.includes('trace-of-the-error')")
 			b.shoot("fault-1440-light")
@@ -217,8 +217,8 @@ func TestSlowAndBrokenResponses(t *testing.T) {
 	}
 }
 
-// TestACutTailComesBack cuts and rejects the connection of the live log.
-func TestACutTailComesBack(t *testing.T) {
+// TestACutTailReconnects cuts and rejects the connection of the live log.
+func TestACutTailReconnects(t *testing.T) {
 	b, base, n := startLogs(t)
 	const live = "document.querySelector('section[aria-label=Live]')"
 	b.clickOn("Live")
@@ -241,9 +241,9 @@ func TestACutTailComesBack(t *testing.T) {
 	b.want(live + ".querySelectorAll('tbody tr').length===2")
 }
 
-// TestALiveLogKeepsItsMemory follows the log for many more requests than the table holds. With
+// TestALiveLogLimitsItsMemory follows the log for many more requests than the table holds. With
 // CONSOLE_TAIL, such as 30m, they are spread over that time, one a second.
-func TestALiveLogKeepsItsMemory(t *testing.T) {
+func TestALiveLogLimitsItsMemory(t *testing.T) {
 	b, base, _ := startLogs(t)
 	requests, pause := 300, time.Duration(0)
 	if spread := os.Getenv("CONSOLE_TAIL"); spread != "" {

@@ -206,9 +206,9 @@ var allPages = []page{
 // check judges the page that is shown.
 func (b *browser) check(name, base, source string) {
 	b.t.Helper()
-	faults, asked := b.take()
+	faults, requests := b.take()
 	calls := 0
-	for _, a := range asked {
+	for _, a := range requests {
 		switch {
 		case strings.HasPrefix(a, base+"/v1/"):
 			calls++
@@ -220,7 +220,7 @@ func (b *browser) check(name, base, source string) {
 		}
 	}
 	if calls > 3 || len(faults) > 0 {
-		b.t.Errorf("%s: %d calls, at most 3: %q; faults %q", name, calls, asked, faults)
+		b.t.Errorf("%s: %d calls, at most 3: %q; faults %q", name, calls, requests, faults)
 	}
 	b.do("Runtime.evaluate", map[string]any{"expression": "window.axe ||\n" + source})
 	for _, look := range []struct {
@@ -293,8 +293,8 @@ func TestEveryPageInABrowser(t *testing.T) {
 	if title := b.eval("document.title"); title == "owned" || b.eval("document.querySelectorAll('img').length") != "0" {
 		t.Error("content of a resource became markup")
 	}
-	if kept := b.eval("JSON.stringify([{...localStorage},{...sessionStorage},document.cookie])"); kept != "[{},{},\"\"]" {
-		t.Error("the browser keeps", kept)
+	if state := b.eval("JSON.stringify([{...localStorage},{...sessionStorage},document.cookie])"); state != "[{},{},\"\"]" {
+		t.Error("the browser keeps", state)
 	}
 }
 
@@ -442,17 +442,17 @@ func TestJourneysThroughTheConsole(t *testing.T) {
 	// A budget that is spent rejects requests; raised, it lets them pass.
 	limited := must(t, base, adminKey, "POST", "/api-keys/workspace/service", object{"name": "limited", "workspace_id": "default", "scopes": []string{"completions.write"}})["key"].(string)
 	policy := must(t, base, adminKey, "POST", "/policies/usage-limits", object{"name": "Small", "workspace_id": "default", "type": "requests", "credit_limit": 1, "conditions": []object{{"key": "api_key", "value": "*"}}, "group_by": []object{{"key": "api_key"}}})
-	ask := func() int {
+	count := func() int {
 		status, _ := request(t, base, limited, "POST", "/chat/completions", object{"model": "@mock/gpt-4o-mini", "messages": []object{{"role": "user", "content": "hi"}}})
 		return status
 	}
-	until(t, "the budget to be spent", func() bool { return ask() == http.StatusPreconditionFailed })
+	until(t, "the budget to be spent", func() bool { return count() == http.StatusPreconditionFailed })
 	b.open(base + "/console/budgets/" + policy["id"].(string))
 	b.clickOn("Edit")
 	b.fill("[name=credit_limit]", "1000")
 	b.clickOn("Save")
 	b.want("!document.querySelector('form.form') && " + settled)
-	until(t, "the raised budget", func() bool { return ask() == http.StatusOK })
+	until(t, "the raised budget", func() bool { return count() == http.StatusOK })
 
 	// A member is invited, and opens a session with the invitation.
 	b.open(base + "/console/organization/invitations/new")

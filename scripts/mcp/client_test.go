@@ -74,7 +74,7 @@ func (g *gateway) userKey(email string) string {
 // play runs the suite. It starts all its scenarios at once; they are played one behind the
 // other.
 func (p *player) play(t *testing.T, suite, revision string) {
-	asked, over := make(chan *scenario), make(chan struct{})
+	scenarios, over := make(chan *scenario), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		one := &scenario{done: make(chan error, 1)}
 		if err := json.NewDecoder(r.Body).Decode(one); err != nil {
@@ -82,7 +82,7 @@ func (p *player) play(t *testing.T, suite, revision string) {
 			return
 		}
 		select {
-		case asked <- one:
+		case scenarios <- one:
 		case <-over:
 			return
 		}
@@ -98,7 +98,7 @@ func (p *player) play(t *testing.T, suite, revision string) {
 	}()
 	for {
 		select {
-		case one := <-asked:
+		case one := <-scenarios:
 			err := p.playOne(one)
 			if err != nil {
 				t.Logf("%s: %v", one.Name, err)

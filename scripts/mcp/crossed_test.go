@@ -67,8 +67,8 @@ func ofOneEra(t *testing.T, server string, revision string) (address string) {
 			return
 		}
 		result := `{"resultType":"input_required","inputRequests":{"question":` + question + `}}`
-		if given := m.Params.InputResponses["question"]; given != nil {
-			text, _ := json.Marshal("The client said " + string(given)) // a text
+		if response := m.Params.InputResponses["question"]; response != nil {
+			text, _ := json.Marshal("The client said " + string(response)) // a text
 			result = `{"resultType":"complete","content":[{"type":"text","text":` + string(text) + `}]}`
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -78,8 +78,8 @@ func ofOneEra(t *testing.T, server string, revision string) (address string) {
 	return s.URL + to.Path
 }
 
-// asksTwice is a server with sessions whose tool asks two questions, one after the other.
-func asksTwice(t *testing.T) (address string) {
+// twoQuestionServer is a server with sessions whose tool asks two questions, one after the other.
+func twoQuestionServer(t *testing.T) (address string) {
 	t.Helper()
 	s := official.NewServer(&official.Implementation{Name: "twice", Version: "1"}, nil)
 	s.AddTool(&official.Tool{Name: "test_input_required_result_multi_round", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *official.CallToolRequest) (*official.CallToolResult, error) {
@@ -127,7 +127,7 @@ func TestServerConformanceAcrossEras(t *testing.T) {
 func TestTwoRoundsCrossEras(t *testing.T) {
 	suite := prepared(t)
 	g := startGateway(t)
-	g.register("twice", asksTwice(t), "none", "{}")
+	g.register("twice", twoQuestionServer(t), "none", "{}")
 	cmd := exec.CommandContext(t.Context(), node(t), suite, "server", "--scenario", "input-required-result-multi-round", "--url", g.keyed(workspaceKey, false)+"/twice/mcp", "-o", t.TempDir())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -176,16 +176,16 @@ func TestStatesOfServersAreSealed(t *testing.T) {
 	g.register("other", up.URL+"/other", "none", "{}")
 	const args = `,"arguments":{"a":1}`
 	_, _, text := g.post("modern", "", message{name: "asks", more: args})
-	var asked struct {
+	var question struct {
 		Result struct {
 			Type  string `json:"resultType"`
 			State string `json:"requestState"`
 		} `json:"result"`
 	}
-	if err := json.Unmarshal([]byte(text), &asked); err != nil || asked.Result.Type != "input_required" || asked.Result.State == "" || strings.Contains(text, "the state of the server") {
+	if err := json.Unmarshal([]byte(text), &question); err != nil || question.Result.Type != "input_required" || question.Result.State == "" || strings.Contains(text, "the state of the server") {
 		t.Fatalf("%v %s", err, text)
 	}
-	good := asked.Result.State
+	good := question.Result.State
 	with := func(state, args string) string {
 		return fmt.Sprintf(`%s,"requestState":%q,"inputResponses":{"q":{"action":"accept","content":{}}}`, args, state)
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // preparedServer answers by bytes that are ready, so that it is not what is measured.
-func preparedServer(b *testing.B) (address string, asked *atomic.Int64) {
-	asked = new(atomic.Int64)
+func preparedServer(b *testing.B) (address string, requests *atomic.Int64) {
+	requests = new(atomic.Int64)
 	text := strings.Repeat("The weather is fine today. ", 36)
 	tools := make([]string, 20)
 	for i := range tools {
@@ -29,7 +29,7 @@ func preparedServer(b *testing.B) (address string, asked *atomic.Int64) {
 		"tools/call":      `{"resultType":"complete","content":[{"type":"text","text":"` + text + `"}]}`,
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		body, _ := io.ReadAll(r.Body)
 		_, rest, _ := strings.Cut(string(body), `"id":`)
 		id := rest[:strings.IndexAny(rest, ",}")]
@@ -37,7 +37,7 @@ func preparedServer(b *testing.B) (address string, asked *atomic.Int64) {
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+id+`,"result":`+results[r.Header.Get("Mcp-Method")]+`}`)
 	}))
 	b.Cleanup(s.Close)
-	return s.URL, asked
+	return s.URL, requests
 }
 
 // spent is the CPU time of a process, of the system and its own.
@@ -63,7 +63,7 @@ func spent(b *testing.B, pid int) time.Duration {
 // keys, limits, logs with bodies and the embedded store: of a call of a tool, and of a
 // list that it has.
 func BenchmarkGateway(b *testing.B) {
-	address, asked := preparedServer(b)
+	address, requests := preparedServer(b)
 	g := startGateway(b)
 	g.register("fast", address, "none", "{}")
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + withoutSessions + `","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}`
@@ -100,7 +100,7 @@ func BenchmarkGateway(b *testing.B) {
 			if err := send(); err != nil {
 				b.Fatal(err)
 			}
-			before, had := spent(b, g.cmd.Process.Pid), asked.Load()
+			before, had := spent(b, g.cmd.Process.Pid), requests.Load()
 			var next atomic.Int64
 			var wg sync.WaitGroup
 			for range 4 * runtime.GOMAXPROCS(0) {
@@ -115,7 +115,7 @@ func BenchmarkGateway(b *testing.B) {
 			}
 			wg.Wait()
 			b.ReportMetric(float64((spent(b, g.cmd.Process.Pid)-before).Nanoseconds())/1e3/float64(b.N), "cpu-us/op")
-			b.ReportMetric(float64(asked.Load()-had)/float64(b.N), "asked/op")
+			b.ReportMetric(float64(requests.Load()-had)/float64(b.N), "asked/op")
 		})
 	}
 }

@@ -68,9 +68,9 @@ func TestBoundsOfTheTypeAreThoseOfTheDescription(t *testing.T) {
 	}
 }
 
-func TestTheAuditLogTellsWhatAnUpdateChanged(t *testing.T) {
+func TestTheAuditLogContainsTheChangesOfAnUpdate(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	id, _ := makeGadget(t, h, `{"name":"a","size":1,"key":"first-secret-1"}`)
 	for _, c := range []struct{ body, want string }{
 		{`{"size":2,"name":"b"}`, `{"name":["a","b"],"size":[1,2]}`},

@@ -91,7 +91,7 @@ func gadgetFamily() admin.Family {
 	return admin.Family{Name: "gadgets", Doc: "A sample.", Routes: routes}
 }
 
-func newHouse(t testing.TB) *admintest.Installation { return admintest.New(t, gadgetFamily()) }
+func newInstallation(t testing.TB) *admintest.Installation { return admintest.New(t, gadgetFamily()) }
 
 // make creates a gadget in the first workspace and gives its id.
 func makeGadget(t testing.TB, h *admintest.Installation, body string) (id, slug string) {
@@ -101,11 +101,11 @@ func makeGadget(t testing.TB, h *admintest.Installation, body string) (id, slug 
 }
 
 func TestSampleFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
-	admintest.CheckFamily(t, newHouse(t))
+	admintest.CheckFamily(t, newInstallation(t))
 }
 
 func TestForeignAndMissingIDsGetTheSameBytes(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	id, slug := makeGadget(t, h, `{"name":"a"}`)
 	gone, _ := makeGadget(t, h, `{"name":"gone"}`)
 	h.Do("DELETE", "/gadgets/"+gone, admintest.WorkspaceA, nil).OK()
@@ -125,7 +125,7 @@ func TestForeignAndMissingIDsGetTheSameBytes(t *testing.T) {
 }
 
 func TestWorkspaceRule(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	makeGadget(t, h, `{"name":"in one"}`)
 	if n := h.Do("GET", "/gadgets", admintest.AdminKey, nil).OK().At("total"); n != 1.0 {
 		t.Errorf("list of all workspaces: %v", n)
@@ -152,7 +152,7 @@ func TestWorkspaceRule(t *testing.T) {
 }
 
 func TestRoleOfAUserIsEnforced(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	id, _ := makeGadget(t, h, `{"name":"a"}`)
 	h.Do("GET", "/gadgets/"+id, admintest.MemberKey, nil).OK()
 	h.Do("PUT", "/gadgets/"+id, admintest.MemberKey, `{"name":"b"}`).Refused(403, "AB03", "")
@@ -165,7 +165,7 @@ func TestRoleOfAUserIsEnforced(t *testing.T) {
 }
 
 func TestBadBodiesAreRefusedAndNeverBreakAnything(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	id, _ := makeGadget(t, h, `{"name":"a"}`)
 	admintest.BadBodies(t, h, "POST", "/gadgets", admintest.WorkspaceA, `{"name":"ok"}`)
 	admintest.BadBodies(t, h, "PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"name":"ok"}`)
@@ -176,7 +176,7 @@ func TestBadBodiesAreRefusedAndNeverBreakAnything(t *testing.T) {
 }
 
 func TestAllFieldErrorsAreNamedAtOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	got := h.Do("POST", "/gadgets", admintest.WorkspaceA, `{"color":"green","size":1.5,"parts":["a","",3,"b"],"labels":{"a":1},
 		"setup":{"fast":"yes","level":"mid","more":1},"made":"soon","slug":"a b","tags":[],"key":""}`)
 	f := got.Refused(400, "AB01", "name").Failure()
@@ -211,8 +211,8 @@ func TestAllFieldErrorsAreNamedAtOnce(t *testing.T) {
 	}
 }
 
-func TestUpdateTellsAbsentNullAndValueApart(t *testing.T) {
-	h := newHouse(t)
+func TestUpdateDistinguishesAbsentNullAndValue(t *testing.T) {
+	h := newInstallation(t)
 	id, _ := makeGadget(t, h, `{"name":"a","color":"red","size":3,"parts":["x"],"labels":{"k":"v"},"setup":{"fast":true,"level":"low"},
 		"made":"2026-01-02","tags":{"t":"1"},"key":"abcdefghij"}`)
 	put := func(body string) { t.Helper(); h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, body).OK() }
@@ -259,7 +259,7 @@ func TestUpdateTellsAbsentNullAndValueApart(t *testing.T) {
 
 func TestSecretIsSealedAndNeverShown(t *testing.T) {
 	const canary = "CANARY-secret-value"
-	h := newHouse(t)
+	h := newInstallation(t)
 	id, _ := makeGadget(t, h, `{"name":"a","key":"`+canary+`"}`)
 	h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"size":2}`).OK()
 	rec, ok, err := h.Resources.Get(context.Background(), store.Scope{Org: admintest.Org, Workspace: h.One}, "GADGET", id)
@@ -285,7 +285,7 @@ func TestSecretIsSealedAndNeverShown(t *testing.T) {
 }
 
 func TestListPagesFiltersAndCounts(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for i := range 12 {
 		makeGadget(t, h, fmt.Sprintf(`{"name":"n%d","color":"%s","tags":{"i":"%d","all":"1"}}`, i, []string{"red", "blue"}[i%2], i))
 	}
@@ -323,8 +323,8 @@ func TestListPagesFiltersAndCounts(t *testing.T) {
 	}
 }
 
-func TestArchivedRecordLeavesTheListAndComesBack(t *testing.T) {
-	h := newHouse(t)
+func TestArchivedRecordLeavesTheListAndIsRestored(t *testing.T) {
+	h := newInstallation(t)
 	id, _ := makeGadget(t, h, `{"name":"a"}`)
 	makeGadget(t, h, `{"name":"b"}`)
 	h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"status":"archived"}`).OK()
@@ -340,7 +340,7 @@ func TestArchivedRecordLeavesTheListAndComesBack(t *testing.T) {
 }
 
 func TestSlugsAreMadeFromNamesAndConflictsAreNamed(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	_, slug := makeGadget(t, h, `{"name":"Pplx Cache Test"}`)
 	if !regexp.MustCompile(`^gg-pplx-c-[0-9a-f]{6}$`).MatchString(slug) {
 		t.Errorf("slug %s", slug)
@@ -354,7 +354,7 @@ func TestSlugsAreMadeFromNamesAndConflictsAreNamed(t *testing.T) {
 }
 
 func TestPathsAreMatchedAsTheyWereSent(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	id, _ := makeGadget(t, h, `{"name":"a"}`)
 	for path, status := range map[string]int{
 		"/gadgets/special": 200, "/admin/gadgets": 200, "/admin/gadgets/" + id: 200,
@@ -377,7 +377,7 @@ func TestPathsAreMatchedAsTheyWereSent(t *testing.T) {
 }
 
 func TestEveryWriteIsAuditedOnceWithItsOutcome(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	id, _ := makeGadget(t, h, `{"name":"a","key":"abcdefghij"}`)
 	h.Do("PUT", "/gadgets/"+id, admintest.MemberKey, `{"name":"b"}`)
 	h.Do("PUT", "/gadgets/"+id+"?workspace_id="+h.One, admintest.AdminKey, `{"name":"b"}`)
@@ -411,7 +411,7 @@ func TestEveryWriteIsAuditedOnceWithItsOutcome(t *testing.T) {
 }
 
 func TestPanicIsAnInternalErrorWithoutDetails(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	got := h.Do("POST", "/gadgets/x/panic", admintest.WorkspaceA, nil).Refused(500, "AB04", "")
 	if bytes.Contains(got.Body, []byte("secret detail")) {
 		t.Errorf("the answer tells the panic: %s", got.Body)
@@ -466,7 +466,7 @@ func TestDocumentOfTheSampleFamily(t *testing.T) {
 }
 
 func TestArchivedWorkspaceIsReadAndNotWritten(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	org := store.Scope{Org: admintest.Org}
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
 		rec, _, err := tx.Get(org, "WORKSPACE", h.One)
@@ -483,7 +483,7 @@ func TestArchivedWorkspaceIsReadAndNotWritten(t *testing.T) {
 }
 
 func TestCallOfAClientThatHasGoneIsDoneToItsEnd(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	req := httptest.NewRequestWithContext(ctx, "POST", "/v1/gadgets", strings.NewReader(`{"name":"kept"}`))

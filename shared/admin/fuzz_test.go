@@ -21,7 +21,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("GET", "/gadgets/%2e%2e/%00", "?tags=%7B%7D&status=;", "")
 	f.Add("GET", "/gadgets", "?workspace_id=%ff&current_page=1e9", "")
 	f.Add("DELETE", "/admin/gadgets/a;b", "?%zz", "")
-	h := newHouse(f)
+	h := newInstallation(f)
 	makeGadget(f, h, `{"name":"a","slug":"x"}`)
 	f.Fuzz(func(t *testing.T, method, path, query, body string) {
 		if strings.Contains(path, "/panic") || strings.ContainsAny(path+query+method, " \n\r\t\x00#") || !strings.HasPrefix(path, "/") {

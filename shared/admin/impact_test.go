@@ -22,8 +22,8 @@ func impactOf(t *testing.T, a admintest.Answer) (out struct {
 	return out
 }
 
-func TestADryRunDeletesNothingAndTellsWhatItWould(t *testing.T) {
-	h := newHouse(t)
+func TestADryRunDeletesNothingAndReportsTheImpact(t *testing.T) {
+	h := newInstallation(t)
 	id, _ := makeGadget(t, h, `{"name":"a"}`)
 	records := len(h.Audit())
 	for range 2 {

@@ -10,8 +10,8 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// purse has one budget, chest several.
-type purse struct {
+// budgeted has one budget, chest several.
+type budgeted struct {
 	UsageLimits *ledger.UsageLimit `json:"usage_limits,omitempty"`
 	RateLimits  []ledger.RateLimit `json:"rate_limits,omitempty"`
 	LastResetAt *time.Time         `json:"last_reset_at,omitempty"`
@@ -22,13 +22,13 @@ type chest struct {
 	RateLimits  []ledger.RateLimit  `json:"rate_limits,omitempty"`
 }
 
-func purseFamily(l *ledger.Ledger) admin.Family {
-	purses := &admin.Collection[purse]{
+func budgetedFamily(l *ledger.Ledger) admin.Family {
+	purses := &admin.Collection[budgeted]{
 		Kind: "PURSE", Object: "purse", Path: "/purses", Scope: "purses", Where: admin.InWorkspace, Fields: []admin.Field{admin.NameField(20)},
-		Limits: &admin.Limits[purse]{Ledger: l, Place: ledger.OnKey, Status: true,
-			Budget: func(p *purse) **ledger.UsageLimit { return &p.UsageLimits },
-			Reset:  func(p *purse) **time.Time { return &p.LastResetAt },
-			Subject: func(it admin.Item[purse]) *ledger.Subject {
+		Limits: &admin.Limits[budgeted]{Ledger: l, Place: ledger.OnKey, Status: true,
+			Budget: func(p *budgeted) **ledger.UsageLimit { return &p.UsageLimits },
+			Reset:  func(p *budgeted) **time.Time { return &p.LastResetAt },
+			Subject: func(it admin.Item[budgeted]) *ledger.Subject {
 				s := &ledger.Subject{Scope: it.Scope, Kind: ledger.Key, ID: it.ID, Label: it.Name, Rates: it.Form.RateLimits, Revision: it.Rev}
 				if it.Form.UsageLimits != nil {
 					s.Budgets = []ledger.UsageLimit{*it.Form.UsageLimits}
@@ -50,7 +50,7 @@ func purseFamily(l *ledger.Ledger) admin.Family {
 func TestLimitsAreParsedPreparedResetAndShown(t *testing.T) {
 	t.Parallel()
 	h := admintest.Build(t, func(d admin.Deps) []admin.Family {
-		return []admin.Family{purseFamily(ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{}))}
+		return []admin.Family{budgetedFamily(ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{}))}
 	})
 	admintest.CheckFamily(t, h)
 	const key = admintest.WorkspaceA

@@ -45,7 +45,7 @@ func validate(t *testing.T, s *jsonschema.Schema, body []byte) error {
 }
 
 func TestAnswersAreAsDocumented(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	id, _ := makeGadget(t, h, `{"name":"a","color":"red","parts":["x"],"setup":{"fast":true},"key":"abcdefghij","made":"2026-01-01T00:00:00Z"}`)
 	for _, c := range []struct{ method, path, at, body string }{
 		{"GET", "/gadgets", "/gadgets", ""},
@@ -79,7 +79,7 @@ func TestDocumentedBodiesAreThoseTheEngineTakes(t *testing.T) {
 		`{"name":"a","setup":{"level":"low"}}`, `{"name":"a","setup":{"level":"mid"}}`, `{"name":"a","setup":{"x":1}}`, `{"name":"a","labels":{"a":"b"}}`,
 		`{"name":"a","labels":{"a":1}}`, `{"name":"a","slug":"a b"}`, `{"name":"a","tags":null}`, `{"name":"aaaaaaaaaaaaaaaaaaaaa"}`, `[]`, `{"name":"a","workspace_id":1}`,
 	} {
-		h := newHouse(t)
+		h := newInstallation(t)
 		got := h.Do("POST", "/gadgets", admintest.WorkspaceA, body)
 		var v any
 		if err := json.Unmarshal([]byte(body), &v); err != nil {

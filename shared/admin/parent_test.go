@@ -131,7 +131,7 @@ func TestBulkWritesAreDoneInChunksAndCanBeRepeated(t *testing.T) {
 	}
 }
 
-func TestABulkWriteThatFailsTellsHowFarItCame(t *testing.T) {
+func TestAFailedBulkWriteReportsItsProgress(t *testing.T) {
 	t.Parallel()
 	h := admintest.New(t, boxFamily())
 	at := "/boxes/" + makeBox(t, h, admintest.WorkspaceA) + "/items"
@@ -151,8 +151,8 @@ func TestABulkWriteThatFailsTellsHowFarItCame(t *testing.T) {
 func TestChildrenGoWithTheirParent(t *testing.T) {
 	t.Parallel()
 	h := admintest.New(t, boxFamily())
-	keep, gone := makeBox(t, h, admintest.WorkspaceA), makeBox(t, h, admintest.WorkspaceA)
-	for _, id := range []string{keep, gone} {
+	retained, gone := makeBox(t, h, admintest.WorkspaceA), makeBox(t, h, admintest.WorkspaceA)
+	for _, id := range []string{retained, gone} {
 		h.Do("PUT", "/boxes/"+id+"/items", admintest.WorkspaceA, manyItems(60, `"enabled":true`)).OK()
 	}
 	h.Do("DELETE", "/boxes/"+gone, admintest.WorkspaceA, nil).OK()
@@ -160,7 +160,7 @@ func TestChildrenGoWithTheirParent(t *testing.T) {
 	if err != nil || len(rows) != 0 {
 		t.Errorf("%d items are left (%v)", len(rows), err)
 	}
-	if got := h.Do("GET", "/boxes/"+keep+"/items", admintest.WorkspaceA, nil).OK().At("total"); got != 60.0 {
+	if got := h.Do("GET", "/boxes/"+retained+"/items", admintest.WorkspaceA, nil).OK().At("total"); got != 60.0 {
 		t.Errorf("the other box has %v", got)
 	}
 }

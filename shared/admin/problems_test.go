@@ -7,8 +7,8 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-func TestErrorsOfTheWorkspaceAndOfFieldsComeTogether(t *testing.T) {
-	h := newHouse(t)
+func TestErrorsOfTheWorkspaceAndOfFieldsAreCombined(t *testing.T) {
+	h := newInstallation(t)
 	for _, c := range []struct{ method, path, body, fields string }{
 		{"POST", "/gadgets", `{"size":"x"}`, "workspace_id name size"},
 		{"POST", "/gadgets", `{"size":99,"name":"a","workspace_id":5}`, "workspace_id size"},
@@ -28,7 +28,7 @@ func TestErrorsOfTheWorkspaceAndOfFieldsComeTogether(t *testing.T) {
 }
 
 func TestNamesOfResourcesAreReadable(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for body, field := range map[string]string{
 		`{"name":"   "}`:      "name",
 		`{"name":"a\u0000b"}`: "name",
@@ -44,7 +44,7 @@ func TestNamesOfResourcesAreReadable(t *testing.T) {
 // Half of a surrogate pair is no character: it would be read as another one than
 // was sent, or break the reader of the answer.
 func TestHalfASurrogatePairIsRefused(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for body, field := range map[string]string{
 		`{"name":"\ud800"}`:                     "name",
 		`{"name":"a\uDFFFb"}`:                   "name",

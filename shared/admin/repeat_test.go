@@ -14,7 +14,7 @@ import (
 
 // repeating is an installation that recognizes repeated calls.
 func repeating(t *testing.T) *admintest.Installation {
-	h := newHouse(t)
+	h := newInstallation(t)
 	h.Repeats.Store(true)
 	return h
 }
@@ -98,7 +98,7 @@ func TestEqualParallelCreationsCreateOne(t *testing.T) {
 }
 
 func TestIdempotencyKeysNameACall(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	first := keyed(h, "/gadgets", admintest.WorkspaceA, "k-1", `{"name":"a"}`).OK()
 	h.Do("PUT", "/gadgets/"+first.Text("id"), admintest.WorkspaceA, `{"size":2}`).OK()
 	if again := keyed(h, "/gadgets", admintest.WorkspaceA, "k-1", `{"name":"a"}`).OK(); again.Text("id") != first.Text("id") {

@@ -95,7 +95,7 @@ func TestNullIsTheStandardAndNotTheZeroOfATypeNorTrue(t *testing.T) {
 	}
 }
 
-func TestAWorkspaceOverridesAndTellsWhereAValueComesFrom(t *testing.T) {
+func TestAWorkspaceOverridesAndReportsTheSourceOfAValue(t *testing.T) {
 	t.Parallel()
 	h := admintest.New(t, optionFamily())
 	at := "/workspaces/" + h.One + "/options"

@@ -16,7 +16,7 @@ type stuck struct{ err error }
 func (s stuck) Read([]byte) (int, error) { return 0, s.err }
 
 // A body that stops coming is another fault than one that ends early.
-func TestBodiesThatStopComing(t *testing.T) {
+func TestStalledBodies(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}: 408, os.ErrDeadlineExceeded: 408, io.ErrUnexpectedEOF: 400} {
 		req := httptest.NewRequest("POST", "/", stuck{err})

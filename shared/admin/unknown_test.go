@@ -12,7 +12,7 @@ import (
 // Members and query parameters that a route does not know are rejected by name.
 func TestUnknownNamesAreRefused(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	id, slug := makeGadget(t, h, `{"name":"a"}`)
 	for _, c := range []struct{ method, path, body, field, message string }{
 		{"POST", "/gadgets", `{"name":"b","colr":"red"}`, "colr", `unknown field "colr"; did you mean color?`},
@@ -45,7 +45,7 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 // ignored.
 func TestLenientRequestsMayHaveUnknownNames(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newInstallation(t)
 	send := func(lenient, body string) admintest.Answer {
 		r := httptest.NewRequest("POST", "/v1/gadgets?filter=1", strings.NewReader(body))
 		r.Header.Set("x-gateway-api-key", admintest.WorkspaceA)

@@ -128,7 +128,7 @@ func TestSetupsAtOnceMakeOneOrganisation(t *testing.T) {
 
 // The keys of a change whose answer was lost are shown all the same: nobody could
 // read them again.
-func TestSetupWhoseAnswerIsLost(t *testing.T) {
+func TestSetupWithALostResponse(t *testing.T) {
 	t.Parallel()
 	c := empty(t, 1)
 	got, err := c.Setup(t.Context())

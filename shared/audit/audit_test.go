@@ -58,26 +58,26 @@ var (
 	base = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
 )
 
-type house struct {
+type installation struct {
 	store store.Store
 	r     *resource.Resources
 	now   time.Time
 }
 
-func newHouse(t *testing.T) *house {
+func newInstallation(t *testing.T) *installation {
 	t.Helper()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "s.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	h := &house{store: s, now: base}
+	h := &installation{store: s, now: base}
 	h.r = resource.New(s, resource.Clock(func() time.Time { return h.now }))
 	return h
 }
 
 // change is a change that is audited.
-func (h *house) change(t *testing.T, e Entry) {
+func (h *installation) change(t *testing.T, e Entry) {
 	t.Helper()
 	err := h.r.Change(context.Background(), org, func(tx *resource.Tx) error {
 		if err := Append(tx, e); err != nil {
@@ -90,7 +90,7 @@ func (h *house) change(t *testing.T, e Entry) {
 	}
 }
 
-func (h *house) list(t *testing.T, f Filter) Result {
+func (h *installation) list(t *testing.T, f Filter) Result {
 	t.Helper()
 	if f.End.IsZero() {
 		f.End = h.now
@@ -102,7 +102,7 @@ func (h *house) list(t *testing.T, f Filter) Result {
 	return res
 }
 
-func (h *house) deliver(t *testing.T, ms []queue.Message) {
+func (h *installation) deliver(t *testing.T, ms []queue.Message) {
 	t.Helper()
 	failed, err := NewWorker(h.store).Handle(context.Background(), ms)
 	if err != nil || len(failed) != 0 {
@@ -110,7 +110,7 @@ func (h *house) deliver(t *testing.T, ms []queue.Message) {
 	}
 }
 
-func (h *house) waiting(t *testing.T) int {
+func (h *installation) waiting(t *testing.T) int {
 	t.Helper()
 	n := 0
 	for i := range resource.OutboxPartitions {
@@ -124,7 +124,7 @@ func (h *house) waiting(t *testing.T) int {
 }
 
 func TestRecordOfAProcessThatDiedAfterItsCommitIsSweptUp(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for range 30 {
 		h.change(t, Entry{Method: "POST", Action: Create}) // nobody sends
 	}
@@ -149,7 +149,7 @@ func TestRecordOfAProcessThatDiedAfterItsCommitIsSweptUp(t *testing.T) {
 }
 
 func TestCommittedRecordIsSentAtOnceAndStaysWhenTheQueueIsDown(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	q := &memoryQueue{}
 	NewSender(h.r, q)
 	h.change(t, Entry{Action: Create})
@@ -166,7 +166,7 @@ func TestCommittedRecordIsSentAtOnceAndStaysWhenTheQueueIsDown(t *testing.T) {
 // What stayed in the outbox while the queue was down does not wait for the clock: it
 // goes out with the next change.
 func TestWhatTheQueueRefusedGoesOutWithTheNextChange(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	q := &memoryQueue{down: true}
 	NewSender(h.r, q)
 	for range 3 {
@@ -185,8 +185,8 @@ func TestWhatTheQueueRefusedGoesOutWithTheNextChange(t *testing.T) {
 	}
 }
 
-func TestBackgroundSenderSendsWithoutKeepingTheCaller(t *testing.T) {
-	h := newHouse(t)
+func TestBackgroundSenderDoesNotBlockTheCaller(t *testing.T) {
+	h := newInstallation(t)
 	q := &memoryQueue{}
 	s := NewBackgroundSender(h.r, q)
 	h.change(t, Entry{Action: Create})
@@ -206,7 +206,7 @@ func TestBackgroundSenderSendsWithoutKeepingTheCaller(t *testing.T) {
 }
 
 func TestFailedChangeLeavesNoRecord(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	err := h.r.Change(context.Background(), org, func(tx *resource.Tx) error {
 		if err := Append(tx, Entry{Action: Create}); err != nil {
 			return err
@@ -219,7 +219,7 @@ func TestFailedChangeLeavesNoRecord(t *testing.T) {
 }
 
 func TestRecordsDeliveredOftenAndShuffledAreOneRowEach(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	q := &memoryQueue{}
 	s := NewSender(h.r, q)
 	for i := range 40 {
@@ -249,8 +249,8 @@ func TestRecordsDeliveredOftenAndShuffledAreOneRowEach(t *testing.T) {
 	}
 }
 
-func TestUnreadableMessageIsGivenBackAlone(t *testing.T) {
-	h := newHouse(t)
+func TestOnlyTheUnreadableMessageIsReturned(t *testing.T) {
+	h := newInstallation(t)
 	q := &memoryQueue{}
 	NewSender(h.r, q)
 	h.change(t, Entry{Action: Create})
@@ -265,7 +265,7 @@ func TestUnreadableMessageIsGivenBackAlone(t *testing.T) {
 }
 
 func TestFiltersPagesAndCursorsAgree(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	w := NewWorker(h.store)
 	var ms []queue.Message
 	for i := range 60 { // over three months
@@ -325,7 +325,7 @@ func TestFiltersPagesAndCursorsAgree(t *testing.T) {
 	}
 }
 
-func walkPages(t *testing.T, h *house, f Filter, byCursor bool) (uris []string) {
+func walkPages(t *testing.T, h *installation, f Filter, byCursor bool) (uris []string) {
 	t.Helper()
 	f.Size = 7
 	for {

@@ -11,7 +11,7 @@ import (
 // canary is put where a secret may stand; it must not come out.
 const canary = "CANARY-7f3a9b-value"
 
-func TestSecretsAreMaskedWhereverTheyStand(t *testing.T) {
+func TestSecretsAreMaskedEverywhere(t *testing.T) {
 	for _, body := range []string{
 		`{"key":"` + canary + `"}`,
 		`{"apiKey":"` + canary + `"}`,

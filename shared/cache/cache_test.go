@@ -24,7 +24,7 @@ func answer(text string) *Entry {
 	return e
 }
 
-func TestAnswersComeBack(t *testing.T) {
+func TestCachedResponsesAreReturned(t *testing.T) {
 	onEach(t, func(t *testing.T, b *bench) {
 		c, ctx := b.cache(), t.Context()
 		k := mustKey(t, question())
@@ -68,7 +68,7 @@ func TestAnswersExpire(t *testing.T) {
 	})
 }
 
-func TestWhoAsksForLessGetsNothingOlder(t *testing.T) {
+func TestMaxAgeExcludesOlderEntries(t *testing.T) {
 	onEach(t, func(t *testing.T, b *bench) {
 		c, ctx := b.cache(), t.Context()
 		k := mustKey(t, question())
@@ -196,7 +196,7 @@ func TestDamagedAnswersAreNoAnswers(t *testing.T) {
 	})
 }
 
-func TestAnswersThatAreNotKept(t *testing.T) {
+func TestUncacheableResponses(t *testing.T) {
 	b := onSQLite(t)
 	ctx := t.Context()
 	k := mustKey(t, question())
@@ -239,7 +239,7 @@ func TestSweepRemovesWhatNoRowRefersTo(t *testing.T) {
 			}
 			return k
 		}
-		kept := put("kept", large(), time.Hour)
+		stored := put("kept", large(), time.Hour)
 		expired := put("expired", large(), time.Minute)
 		smaller := put("smaller", large(), time.Hour)
 		put("smaller", answer("x"), time.Hour)
@@ -257,10 +257,10 @@ func TestSweepRemovesWhatNoRowRefersTo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"bodies/x", kept.blob()}, left); diff != "" {
+		if diff := cmp.Diff([]string{"bodies/x", stored.blob()}, left); diff != "" {
 			t.Error(diff)
 		}
-		for k, want := range map[Key]bool{kept: true, expired: false, smaller: true} {
+		for k, want := range map[Key]bool{stored: true, expired: false, smaller: true} {
 			if e, err := c.Get(ctx, k, MaxAge); err != nil || (e != nil) != want {
 				t.Errorf("after the sweep: %v %v, want %v", e != nil, err, want)
 			}

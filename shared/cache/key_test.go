@@ -15,7 +15,7 @@ import (
 func TestWhatChangesAKey(t *testing.T) {
 	base := mustKey(t, question())
 	body := func(s string) func(*Question) { return func(q *Question) { q.Body = []byte(s) } }
-	const said = `"messages":[{"role":"user","content":"Where is Ulm?"}]`
+	const messages = `"messages":[{"role":"user","content":"Where is Ulm?"}]`
 	for name, change := range map[string]func(*Question){
 		"organisation":     func(q *Question) { q.Scope.Org = "other" },
 		"workspace":        func(q *Question) { q.Scope.Workspace = "ws-2" },
@@ -31,13 +31,13 @@ func TestWhatChangesAKey(t *testing.T) {
 		"less metadata":    func(q *Question) { q.Metadata = map[string]string{"team": "blue"} },
 		"no metadata":      func(q *Question) { q.Metadata = nil },
 		"namespace":        func(q *Question) { q.Namespace = "n" },
-		"a parameter":      body(`{"model":"gpt-4o-mini",` + said + `,"temperature":1}`),
-		"one parameter":    body(`{"model":"gpt-4o-mini",` + said + `,"temperature":0,"seed":1}`),
-		"no parameter":     body(`{"model":"gpt-4o-mini",` + said + `}`),
+		"a parameter":      body(`{"model":"gpt-4o-mini",` + messages + `,"temperature":1}`),
+		"one parameter":    body(`{"model":"gpt-4o-mini",` + messages + `,"temperature":0,"seed":1}`),
+		"no parameter":     body(`{"model":"gpt-4o-mini",` + messages + `}`),
 		"the user's words": body(`{"model":"gpt-4o-mini","messages":[{"role":"user","content":"where is Ulm?"}],"temperature":0}`),
 		"inner order":      body(`{"model":"gpt-4o-mini","messages":[{"content":"Where is Ulm?","role":"user"}],"temperature":0}`),
 		"inner stream":     body(`{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Where is Ulm?","stream":true}],"temperature":0}`),
-		"user":             body(`{"model":"gpt-4o-mini",` + said + `,"temperature":0,"user":"ann"}`),
+		"user":             body(`{"model":"gpt-4o-mini",` + messages + `,"temperature":0,"user":"ann"}`),
 	} {
 		q := question()
 		change(&q)
@@ -136,12 +136,12 @@ func TestKeysOfRowsAndBlobs(t *testing.T) {
 }
 
 func TestAge(t *testing.T) {
-	for asked, want := range map[time.Duration]time.Duration{
+	for requested, want := range map[time.Duration]time.Duration{
 		0: DefaultAge, -time.Second: DefaultAge, time.Second: MinAge, time.Minute: time.Minute, time.Hour: time.Hour,
 		MaxAge: MaxAge, MaxAge + time.Second: MaxAge,
 	} {
-		if got := Age(asked); got != want {
-			t.Errorf("Age(%v) = %v, want %v", asked, got, want)
+		if got := Age(requested); got != want {
+			t.Errorf("Age(%v) = %v, want %v", requested, got, want)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func meaning(t *testing.T, d chat.RequestReader, q Question, embedder string) (M
 	return MeaningOf(&q, r, embedder)
 }
 
-func asked(messages, more string) Question {
+func questionOf(messages, more string) Question {
 	q := question()
 	q.Body = []byte(`{"model":"m","messages":` + messages + more + `}`)
 	return q
@@ -30,39 +30,39 @@ func asked(messages, more string) Question {
 const ulm = `[{"role":"user","content":"Where is Ulm?"}]`
 
 func TestWhatHasTheSameMeaning(t *testing.T) {
-	base, ok := meaning(t, openai.Chat{}, asked(ulm, ""), "e")
+	base, ok := meaning(t, openai.Chat{}, questionOf(ulm, ""), "e")
 	if !ok || base.Text != "Where is Ulm?" || base.Bucket.Scope != here {
 		t.Fatalf("%+v %v", base, ok)
 	}
 	for name, q := range map[string]Question{
-		"other words":       asked(`[{"role":"user","content":"Tell me where Ulm is"}]`, ""),
-		"a system message":  asked(`[{"role":"system","content":"Be brief"},{"role":"user","content":"Where is Ulm?"}]`, ""),
-		"content as a list": asked(`[{"role":"user","content":[{"type":"text","text":"Where is Ulm?"}]}]`, ""),
-		"a stream":          asked(ulm, `,"stream":true,"stream_options":{"include_usage":true}`),
+		"other words":       questionOf(`[{"role":"user","content":"Tell me where Ulm is"}]`, ""),
+		"a system message":  questionOf(`[{"role":"system","content":"Be brief"},{"role":"user","content":"Where is Ulm?"}]`, ""),
+		"content as a list": questionOf(`[{"role":"user","content":[{"type":"text","text":"Where is Ulm?"}]}]`, ""),
+		"a stream":          questionOf(ulm, `,"stream":true,"stream_options":{"include_usage":true}`),
 	} {
 		if m, ok := meaning(t, openai.Chat{}, q, "e"); !ok || m.Bucket != base.Bucket {
 			t.Errorf("%s is another bucket, or none: %v", name, ok)
 		}
 	}
-	other := asked(ulm, "")
+	other := questionOf(ulm, "")
 	other.Metadata = nil
-	elsewhere := asked(ulm, "")
+	elsewhere := questionOf(ulm, "")
 	elsewhere.Scope.Workspace = "ws-2"
-	model := asked(ulm, "")
+	model := questionOf(ulm, "")
 	model.Model = "m2"
-	named := asked(ulm, "")
+	named := questionOf(ulm, "")
 	named.Namespace = "n"
 	for name, q := range map[string]Question{
-		"a parameter": asked(ulm, `,"temperature":1`), "tools": asked(ulm, `,"tools":[{"type":"function","function":{"name":"f"}}]`),
+		"a parameter": questionOf(ulm, `,"temperature":1`), "tools": questionOf(ulm, `,"tools":[{"type":"function","function":{"name":"f"}}]`),
 		"metadata": other, "workspace": elsewhere, "model": model, "namespace": named,
-		"an answer between": asked(`[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},{"role":"user","content":"Where is Ulm?"}]`, ""),
-		"a name":            asked(`[{"role":"user","name":"ann","content":"Where is Ulm?"}]`, ""),
+		"an answer between": questionOf(`[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},{"role":"user","content":"Where is Ulm?"}]`, ""),
+		"a name":            questionOf(`[{"role":"user","name":"ann","content":"Where is Ulm?"}]`, ""),
 	} {
 		if m, ok := meaning(t, openai.Chat{}, q, "e"); !ok || m.Bucket == base.Bucket {
 			t.Errorf("%s is the same bucket, or none: %v", name, ok)
 		}
 	}
-	if m, _ := meaning(t, openai.Chat{}, asked(ulm, ""), "other embedder"); m.Bucket == base.Bucket {
+	if m, _ := meaning(t, openai.Chat{}, questionOf(ulm, ""), "other embedder"); m.Bucket == base.Bucket {
 		t.Error("the embedder does not count")
 	}
 }
@@ -70,19 +70,19 @@ func TestWhatHasTheSameMeaning(t *testing.T) {
 func TestWhatIsComparedExactlyOnly(t *testing.T) {
 	user := `{"role":"user","content":"x"}`
 	for name, q := range map[string]Question{
-		"nobody asks":          asked(`[{"role":"system","content":"x"}]`, ""),
-		"five messages":        asked(`[`+strings.Repeat(user+",", 4)+user+`]`, ""),
-		"an image":             asked(`[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"https://h/i.png"}}]}]`, ""),
-		"a tool's result":      asked(`[`+user+`,{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"y"}]`, ""),
-		"an empty text":        asked(`[{"role":"user","content":" "}]`, ""),
-		"a long text":          asked(`[{"role":"user","content":"`+strings.Repeat("word", 8191)+`"}]`, ""),
-		"an unknown in within": asked(`[{"role":"user","content":"x","mood":"sad"}]`, ""),
+		"nobody asks":          questionOf(`[{"role":"system","content":"x"}]`, ""),
+		"five messages":        questionOf(`[`+strings.Repeat(user+",", 4)+user+`]`, ""),
+		"an image":             questionOf(`[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"https://h/i.png"}}]}]`, ""),
+		"a tool's result":      questionOf(`[`+user+`,{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"y"}]`, ""),
+		"an empty text":        questionOf(`[{"role":"user","content":" "}]`, ""),
+		"a long text":          questionOf(`[{"role":"user","content":"`+strings.Repeat("word", 8191)+`"}]`, ""),
+		"an unknown in within": questionOf(`[{"role":"user","content":"x","mood":"sad"}]`, ""),
 	} {
 		if m, ok := meaning(t, openai.Chat{}, q, "e"); ok {
 			t.Errorf("%s has a meaning: %+v", name, m)
 		}
 	}
-	q := asked(ulm, "")
+	q := questionOf(ulm, "")
 	q.Operation = "embed"
 	if _, ok := meaning(t, openai.Chat{}, q, "e"); ok {
 		t.Error("an embedding has a meaning")
@@ -90,8 +90,8 @@ func TestWhatIsComparedExactlyOnly(t *testing.T) {
 	if _, ok := MeaningOf(&q, nil, "e"); ok {
 		t.Error("what cannot be read has a meaning")
 	}
-	longest := asked(`[{"role":"user","content":"`+strings.Repeat("word", 8190)+`"}]`, "")
-	four := asked(`[`+strings.Repeat(user+",", 3)+user+`]`, "")
+	longest := questionOf(`[{"role":"user","content":"`+strings.Repeat("word", 8190)+`"}]`, "")
+	four := questionOf(`[`+strings.Repeat(user+",", 3)+user+`]`, "")
 	for name, q := range map[string]Question{"the longest text": longest, "four messages": four} {
 		if _, ok := meaning(t, openai.Chat{}, q, "e"); !ok {
 			t.Errorf("%s has no meaning", name)

@@ -9,9 +9,9 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-// wishes are bodies of each client that ask for one thing; each has what a target must be
+// featureRequests are bodies of each client that ask for one thing; each has what a target must be
 // known not to do for a rejection, and the field that the rejection names.
-var wishes = map[string][]struct{ name, body, field string }{
+var featureRequests = map[string][]struct{ name, body, field string }{
 	"openai": {
 		{"tools", `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}]}`, "tools"},
 		{"tools", `{"model":"m","messages":[{"role":"user","content":"x"}],"functions":[{"name":"f"}]}`, "functions"},
@@ -61,7 +61,7 @@ var limited = map[string]chat.Traits{
 // target may be known not to do. For bodies that are forwarded it asks every client's own
 // dialect.
 func TestWhatATargetCannotDoIsRefused(t *testing.T) {
-	for client, list := range wishes {
+	for client, list := range featureRequests {
 		for _, w := range list {
 			traits := limited[w.name]
 			check := func(where string, err error) {
@@ -131,7 +131,7 @@ func TestLimitsLetEverythingElsePass(t *testing.T) {
 		}
 	}
 	// Clients that do not rely on the exact shape are told what is lost.
-	r, err := golden.Clients["openai"].DecodeRequest([]byte(wishes["openai"][8].body))
+	r, err := golden.Clients["openai"].DecodeRequest([]byte(featureRequests["openai"][8].body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestThinkingOfMessagesIsLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		asked := r.Reasoning
+		reasoning := r.Reasoning
 		var loss chat.Loss
 		out, err := chat.Translate(nil, client, d, r, &never, &loss)
 		if f := fault.From(err); err != nil && f.Field != "thinking" && f.Status() == 400 {
@@ -165,7 +165,7 @@ func TestThinkingOfMessagesIsLeftOut(t *testing.T) {
 		if err != nil || strings.Contains(strings.ToLower(string(out)), "thinking") || !strings.Contains(loss.Header(), "thinking (this model does not think)") {
 			t.Errorf("%s: %v %q\n%s", name, err, loss.Header(), out)
 		}
-		if r.Reasoning != asked {
+		if r.Reasoning != reasoning {
 			t.Errorf("%s: the next target is asked for %+v", name, r.Reasoning)
 		}
 		if _, err := chat.Translate(nil, client, d, r, &never, &chat.Loss{Strict: true}); err == nil || fault.From(err).Field != "thinking" {

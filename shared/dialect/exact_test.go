@@ -20,18 +20,18 @@ const exactArguments = `{"zeta":12345678901234567890,"small":0.10000000000000000
 // provider does not accept keeps its name for the client.
 func TestArgumentsAndNamesAreExact(t *testing.T) {
 	const name = "files.read: é"
-	asks := map[string]string{
+	bodies := map[string]string{
 		"openai":    `"messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":%[1]q,"arguments":%[2]q}}]},{"role":"tool","tool_call_id":"c1","content":"x"}],"tools":[{"type":"function","function":{"name":%[1]q,"parameters":{"type":"object","properties":{"zeta":{"type":"integer","maximum":12345678901234567890}}}}}]`,
 		"anthropic": `"max_tokens":100,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":%[1]q,"input":%[2]s}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"x"}]}],"tools":[{"name":%[1]q,"input_schema":{"type":"object","properties":{"zeta":{"type":"integer","maximum":12345678901234567890}}}}]`,
 		"responses": `"input":[{"role":"user","content":"go"},{"type":"function_call","call_id":"c1","name":%[1]q,"arguments":%[2]q},{"type":"function_call_output","call_id":"c1","output":"x"}],"tools":[{"type":"function","name":%[1]q,"parameters":{"type":"object","properties":{"zeta":{"type":"integer","maximum":12345678901234567890}}}}]`,
 	}
-	for client, ask := range asks {
+	for client, body := range bodies {
 		for provider, traits := range loopTraits {
 			if client == provider {
 				continue
 			}
 			t.Run(client+"-"+provider, func(t *testing.T) {
-				body := fmt.Sprintf(`{"model":"m",`+ask+`}`, name, exactArguments)
+				body := fmt.Sprintf(`{"model":"m",`+body+`}`, name, exactArguments)
 				r, err := golden.Clients[client].DecodeRequest([]byte(body))
 				if err != nil {
 					t.Fatalf("%v: %s", err, body)

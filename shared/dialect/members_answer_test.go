@@ -18,8 +18,8 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-// told is an answer to which a member is added.
-func told() *chat.Response {
+// baseResponse is an answer to which a member is added.
+func baseResponse() *chat.Response {
 	return &chat.Response{
 		ID: "a-1", Model: "m", Created: 1750000000,
 		Choices: []chat.Choice{{Parts: []chat.Part{{Kind: chat.Text, Text: "hi"}}, Stop: chat.StopEnd}},
@@ -62,7 +62,7 @@ var answers = map[string]change{
 	"Response.Model":   {with: func(r *chat.Response) { r.Model = "m-2" }},
 	"Response.Created": {with: func(r *chat.Response) { r.Created++ }},
 	"Response.Choices": {with: func(r *chat.Response) {
-		r.Choices = append(r.Choices, chat.Choice{Index: 1, Parts: told().Choices[0].Parts})
+		r.Choices = append(r.Choices, chat.Choice{Index: 1, Parts: baseResponse().Choices[0].Parts})
 	}},
 	"Response.Usage":             {with: func(r *chat.Response) { r.Usage.Set(pricing.Output, 7) }},
 	"Response.ReportedTotal":     {with: func(r *chat.Response) { r.ReportedTotal = 77 }},
@@ -101,9 +101,9 @@ var answers = map[string]change{
 	"ToolCall.Signature":      {without: calls(), with: func(r *chat.Response) { r.Choices[0].Parts[1].Call.Signature = "c2ln" }},
 }
 
-// untold are the members that the report does not mention: those that other members repeat,
+// unreported are the members that the report does not mention: those that other members repeat,
 // those that the gateway itself makes, and those that only requests have.
-var untold = map[string]string{
+var unreported = map[string]string{
 	"Response.Created":       "the gateway dates answers itself",
 	"Response.ID":            "the gateway names answers itself where the shape has no place for it",
 	"Response.Model":         "who asked knows, and the log tells it",
@@ -157,12 +157,12 @@ func TestNoMemberOfAnAnswerIsDroppedInSilence(t *testing.T) {
 		for i := range of.NumField() {
 			member := of.Name() + "." + of.Field(i).Name
 			members[member] = true
-			if _, tried := answers[member]; !tried && untold[member] == "" {
+			if _, tried := answers[member]; !tried && unreported[member] == "" {
 				t.Errorf("%s is not tried", member)
 			}
 		}
 	}
-	for member := range untold {
+	for member := range unreported {
 		if !members[member] {
 			t.Errorf("%s is no member", member)
 		}
@@ -176,11 +176,11 @@ func TestNoMemberOfAnAnswerIsDroppedInSilence(t *testing.T) {
 		for client, d := range writers() {
 			for way, o := range ways {
 				for _, stream := range []bool{false, true} {
-					if stream && slices.Contains(notStreamed, member) || untold[member] != "" {
+					if stream && slices.Contains(notStreamed, member) || unreported[member] != "" {
 						continue
 					}
 					o.ID, o.Created, o.ProviderName, o.IncludeUsage, o.Origin = "gw-1", 1, "p", true, "elsewhere"
-					without, with := told(), told()
+					without, with := baseResponse(), baseResponse()
 					if c.without != nil {
 						c.without(without)
 						c.without(with)
@@ -204,7 +204,7 @@ func TestNoMemberOfAnAnswerIsDroppedInSilence(t *testing.T) {
 func TestWhatAnAnswerLosesIsNamedInTheClientsWords(t *testing.T) {
 	t.Parallel()
 	full := func() *chat.Response {
-		r := told()
+		r := baseResponse()
 		for _, member := range slices.Sorted(maps.Keys(answers)) {
 			if c := answers[member]; member != "Choice.Index" && c.without == nil {
 				c.with(r)
@@ -248,7 +248,7 @@ func TestWhatAnAnswerLosesIsNamedInTheClientsWords(t *testing.T) {
 
 // A report of an answer of which nothing is lost costs nothing.
 func TestAnAnswerThatIsWholeMakesNoReport(t *testing.T) {
-	r := told()
+	r := baseResponse()
 	calls()(r)
 	for client, d := range golden.Clients {
 		if client == "completions" {

@@ -84,12 +84,12 @@ func inlineText(r *chat.Request) {
 }
 func inlineAudio(r *chat.Request) { media(chat.Media{Data: "AAAA", Format: "wav"})(r) }
 
-// asking is a request without a member and with it.
-type asking struct{ without, with func(r *chat.Request) }
+// requestPair is a request without a member and with it.
+type requestPair struct{ without, with func(r *chat.Request) }
 
 // nested sets one member below a request to a value that cannot be mistaken for its
 // absence. A member with several meanings has several lines.
-var nested = map[string]asking{
+var nested = map[string]requestPair{
 	"Message.Role": {with: func(r *chat.Request) {
 		r.Messages = append([]chat.Message{{Role: chat.System, At: -1, Plain: true, Parts: []chat.Part{{Kind: chat.Text, Text: "be kind"}}}}, r.Messages...)
 	}},
@@ -181,8 +181,8 @@ var nested = map[string]asking{
 	"Reasoning.Display":   {without: func(r *chat.Request) { r.Reasoning.Thinking = chat.ThinkingAdaptive }, with: func(r *chat.Request) { r.Reasoning.Display = "omitted" }},
 }
 
-// unsaid are the members below a request of which nothing is tested separately.
-var unsaid = map[string]string{
+// untested are the members below a request of which nothing is tested separately.
+var untested = map[string]string{
 	"Message.At": "a place", "Message.Plain": "how the content was written", "Part.At": "a place", "Part.Type": "of Raw", "Part.Origin": "of a signature",
 	"ToolResult.CallID": "tried with ToolCall.ID", "ToolResult.Name": "the call says it too", "ToolResult.Plain": "how the content was written",
 	"Tool.Custom": "how calls are given back", "Tool.Raw": "of Foreign", "Tool.Namespace": "a part of Name",
@@ -197,8 +197,8 @@ var without = map[string]struct{ why, providers string }{
 	"ToolCall.ID":   {"a result brings its call", "oci"},
 }
 
-// standsAt is where a member of nested stands, up to its own name.
-func standsAt(member string) string {
+// lastName is where a member of nested stands, up to its own name.
+func lastName(member string) string {
 	for prefix, at := range map[string]string{
 		"Tool.": "tools[0]", "ToolChoice.": "tools[0]", "Reasoning.": "thinking", "ToolCall.": "messages[1].tool_calls[0]", "Part.Cache of a call": "messages[1].tool_calls[0]",
 		"ToolResult.": "messages[2]", "Part.Cache of a result": "messages[2]", "Part.Result": "messages[2]", "Part.Signature": "messages[1].content[0]",
@@ -227,12 +227,12 @@ func TestNoMemberBelowARequestIsDroppedInSilence(t *testing.T) {
 		for i := range of.NumField() {
 			member := of.Name() + "." + of.Field(i).Name
 			known[member] = true
-			if _, tried := nested[member]; tried == (unsaid[member] != "") {
-				t.Errorf("%s: tried %v, exempt for %q", member, tried, unsaid[member])
+			if _, tried := nested[member]; tried == (untested[member] != "") {
+				t.Errorf("%s: tried %v, exempt for %q", member, tried, untested[member])
 			}
 		}
 	}
-	for member := range unsaid {
+	for member := range untested {
 		if !known[member] {
 			t.Errorf("%s is no member", member)
 		}
@@ -242,7 +242,7 @@ func TestNoMemberBelowARequestIsDroppedInSilence(t *testing.T) {
 			if provider == "completions" {
 				continue // its texts are sent as the client wrote them, never translated
 			}
-			if asked(provider).Completion != nil && !strings.HasPrefix(member, "Completion.") {
+			if baseRequest(provider).Completion != nil && !strings.HasPrefix(member, "Completion.") {
 				continue // it takes texts only, of which nothing is below
 			}
 			for model, family := range makers {
@@ -252,9 +252,9 @@ func TestNoMemberBelowARequestIsDroppedInSilence(t *testing.T) {
 	}
 }
 
-func checkBelow(t *testing.T, member, provider string, d chat.Provider, c asking, traits *chat.Traits, model string) {
+func checkBelow(t *testing.T, member, provider string, d chat.Provider, c requestPair, traits *chat.Traits, model string) {
 	write := func(change ...func(*chat.Request)) ([]byte, *chat.Loss, error) {
-		r := asked(provider)
+		r := baseRequest(provider)
 		r.Model = model
 		for _, by := range change {
 			if by != nil {
@@ -276,7 +276,7 @@ func checkBelow(t *testing.T, member, provider string, d chat.Provider, c asking
 	if err != nil || !bytes.Equal(before, after) || len(loss.Entries) > len(known.Entries) {
 		return
 	}
-	at := standsAt(member)
+	at := lastName(member)
 	for _, e := range loss.Entries {
 		if e.Path == at || at == "thinking" && e.Path == "reasoning_effort" {
 			return

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-// asked is a request of two turns with a tool, to which a member is added.
-func asked(provider string) *chat.Request {
+// baseRequest is a request of two turns with a tool, to which a member is added.
+func baseRequest(provider string) *chat.Request {
 	r := &chat.Request{
 		Dialect: "test", Model: "command-r", MaxTokens: chat.Some[int64](5000), MaxTokensField: "max_tokens",
 		Messages: []chat.Message{{Role: chat.User, Plain: true, Parts: []chat.Part{{Kind: chat.Text, Text: "hi"}}}},
@@ -25,8 +25,8 @@ func asked(provider string) *chat.Request {
 	return r
 }
 
-// given sets one member of a request to what cannot be taken for its absence.
-var given = map[string]func(r *chat.Request){
+// setters sets one member of a request to what cannot be taken for its absence.
+var setters = map[string]func(r *chat.Request){
 	"Model": func(r *chat.Request) { r.Model = "command-r-plus" },
 	"Messages": func(r *chat.Request) {
 		if r.Completion != nil { // each message is a prompt
@@ -91,7 +91,7 @@ func TestNoMemberIsDroppedInSilence(t *testing.T) {
 			t.Errorf("%s is not in chat.Members", name)
 			continue
 		}
-		set := given[name]
+		set := setters[name]
 		if set == nil {
 			if path != "" && !byAddress[name] {
 				t.Errorf("%s is not tried", name)
@@ -106,13 +106,13 @@ func TestNoMemberIsDroppedInSilence(t *testing.T) {
 				continue // its texts are sent as the client wrote them, never translated
 			}
 			traits := chat.Traits{Provider: "p", Family: "cohere"}
-			plain, err := d.EncodeRequest(nil, asked(provider), &traits, &chat.Loss{})
+			plain, err := d.EncodeRequest(nil, baseRequest(provider), &traits, &chat.Loss{})
 			if err != nil {
 				t.Fatalf("%s: %v", provider, err)
 			}
-			r := asked(provider)
+			r := baseRequest(provider)
 			set(r)
-			if without := asked(provider); len(r.Tools) > 0 && name != "Tools" { // only the choice counts
+			if without := baseRequest(provider); len(r.Tools) > 0 && name != "Tools" { // only the choice counts
 				without.Tools = tools()
 				if out, err := d.EncodeRequest(nil, without, &traits, &chat.Loss{}); err == nil {
 					plain = out

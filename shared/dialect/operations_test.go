@@ -30,7 +30,7 @@ var carriers = []chat.Translator{
 func FuzzOperation(f *testing.F) {
 	golden.Seeds(f, "operations/*", "request.json")
 	golden.Seeds(f, "operations/*", "upstream_response.json")
-	asked := [][]byte{
+	bodies := [][]byte{
 		[]byte(`{"model":"m","input":["a","b"]}`), []byte(`{"model":"m","query":"q","documents":["a",{"text":"b"}],"return_documents":true}`),
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -44,8 +44,8 @@ func FuzzOperation(f *testing.F) {
 			if fault := c.DecodeError(500, nil, body); fault == nil {
 				t.Fatal("no error")
 			}
-			for _, ask := range asked {
-				a.Body = ask
+			for _, sample := range bodies {
+				a.Body = sample
 				out, _, _, err := c.DecodeResponse(nil, body, http.Header{}, a)
 				if !golden.NotFault(t, err) && !json.Valid(out) {
 					t.Fatalf("%s: not JSON: %q", c.Name(), out)

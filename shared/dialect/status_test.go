@@ -52,7 +52,7 @@ var errorBodies = []string{
 }
 
 // Lists of statuses in configs name what the provider sends: no words change it.
-func TestErrorAnswersKeepTheStatusOfTheProvider(t *testing.T) {
+func TestErrorResponsesRetainTheStatusOfTheProvider(t *testing.T) {
 	t.Parallel()
 	h := http.Header{"X-Amzn-Errortype": {"ModelTimeoutException:http://internal"}, "Retry-After": {"2"}}
 	for name, d := range errorReaders {

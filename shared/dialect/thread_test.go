@@ -9,9 +9,9 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-// TestThreadsAreRefusedWhereTheyAreNotKept sends a thread to providers of every shape: what
+// TestThreadsAreRejectedWithoutStorage sends a thread to providers of every shape: what
 // Anthropic's SDK then sends is the whole conversation.
-func TestThreadsAreRefusedWhereTheyAreNotKept(t *testing.T) {
+func TestThreadsAreRejectedWithoutStorage(t *testing.T) {
 	for thread, want := range map[string]fault.Code{
 		`{"type":"create"}`: fault.ThreadUnsupported,
 		`{"type":"continue","previous_message_id":"msg_1"}`: fault.ThreadNotFound,

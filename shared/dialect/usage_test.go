@@ -188,9 +188,9 @@ func responsesUsage(t *testing.T, raw []byte) tokenCounts {
 	return tokenCounts{prompt: u.Input, completion: u.Output, cached: u.In.Cached, reasoned: u.Out.Reasoning}
 }
 
-// TestUsageThatIsNotTold: usage that no provider reported is unknown, which is different
+// TestUnreportedUsage: usage that no provider reported is unknown, which is different
 // from none, so that accounting estimate it.
-func TestUsageThatIsNotTold(t *testing.T) {
+func TestUnreportedUsage(t *testing.T) {
 	for provider, stop := range loopStops {
 		for _, client := range []string{"openai", "anthropic", "responses"} {
 			if client == provider {

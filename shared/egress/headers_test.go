@@ -35,12 +35,12 @@ func TestRequestHeadersThatAreNeverSentUpstream(t *testing.T) {
 			}
 		}
 	}
-	kept := []string{
+	forwarded := []string{
 		"Authorization", "Content-Type", "Accept", "User-Agent", "X-Api-Key", "X-Stainless-Lang", "X-Request-Id",
 		"Anthropic-Version", "Openai-Beta", "Openai-Organization", "Idempotency-Key", "Content-Encoding", "Traceparent",
 		"Range", "If-None-Match", "Accept-Language", "Cache-Control", "Xylophone", "Custom_Name",
 	}
-	for _, name := range kept {
+	for _, name := range forwarded {
 		dst := http.Header{}
 		CopyRequestHeaders(dst, http.Header{http.CanonicalHeaderKey(name): {"v"}})
 		if dst.Get(name) != "v" || !Forwardable(name) {

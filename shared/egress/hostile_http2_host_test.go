@@ -88,9 +88,9 @@ func (h *hostileHost) serve(c net.Conn) {
 		return
 	}
 	// What comes is read whatever is being written, or both sides would wait.
-	asked := make(chan uint32, 256)
+	requested := make(chan uint32, 256)
 	go func() {
-		defer close(asked)
+		defer close(requested)
 		in := http2.NewFramer(c, c)
 		for {
 			f, err := in.ReadFrame()
@@ -99,7 +99,7 @@ func (h *hostileHost) serve(c net.Conn) {
 			}
 			switch f := f.(type) {
 			case *http2.HeadersFrame:
-				asked <- f.StreamID
+				requested <- f.StreamID
 			case *http2.PingFrame:
 				if !f.IsAck() {
 					_ = in.WritePing(true, f.Data) // which a client waits for after a reset
@@ -107,7 +107,7 @@ func (h *hostileHost) serve(c net.Conn) {
 			}
 		}
 	}()
-	for id := range asked {
+	for id := range requested {
 		if attack := h.attack.Swap(nil); attack != nil {
 			(*attack)(out, id)
 		} else {

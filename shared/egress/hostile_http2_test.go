@@ -270,7 +270,7 @@ func TestHostileAnswersOverHTTP2(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			peak := watchHeap()
-			resp, body, err := call(client{tr: tr}, ask("POST", "https://"+h.addr, make([]byte, 100<<10)).WithContext(ctx))
+			resp, body, err := call(client{tr: tr}, newRequest("POST", "https://"+h.addr, make([]byte, 100<<10)).WithContext(ctx))
 			grown := peak()
 			waited := ctx.Err() != nil
 			cancel()
@@ -291,7 +291,7 @@ func TestHostileAnswersOverHTTP2(t *testing.T) {
 			// The next requests are served, on that connection or another one.
 			for range 3 {
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-				if _, body, err := call(client{tr: tr}, ask("POST", "https://"+h.addr, []byte("x")).WithContext(ctx)); err != nil || body != "fine" {
+				if _, body, err := call(client{tr: tr}, newRequest("POST", "https://"+h.addr, []byte("x")).WithContext(ctx)); err != nil || body != "fine" {
 					t.Errorf("afterwards: %q, %v", body, err)
 				}
 				cancel()
@@ -321,7 +321,7 @@ func TestHostsThatTakeFewStreams(t *testing.T) {
 		h.most.Store(0)
 		for range 5 {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-			_, body, err := call(client{tr: tr}, ask("POST", "https://"+h.addr, []byte("x")).WithContext(ctx))
+			_, body, err := call(client{tr: tr}, newRequest("POST", "https://"+h.addr, []byte("x")).WithContext(ctx))
 			if ctx.Err() != nil || streams == 0 && err == nil || streams == 1 && (err != nil || body != "fine") {
 				t.Errorf("%d streams: %q, %v", streams, body, err)
 			}
@@ -385,7 +385,7 @@ func TestUnprocessedStreamsAreSentAgain(t *testing.T) {
 				refuse(c, id)
 			}
 			h.attack.Store(&do)
-			if _, got, err := call(client{tr: tr}, ask("POST", "https://"+h.addr, body)); err != nil || got != "fine" || refused.Load() != most {
+			if _, got, err := call(client{tr: tr}, newRequest("POST", "https://"+h.addr, body)); err != nil || got != "fine" || refused.Load() != most {
 				t.Errorf("%s, %d bytes: %q, %v after %d refusals", name, len(body), got, err, refused.Load())
 			}
 			tr.CloseIdleConnections()

@@ -91,7 +91,7 @@ func TestClosedConnectionsDoNotCount(t *testing.T) {
 	})
 	tr := NewHTTP1(mustAllow(t, "127.0.0.0/8"))
 	defer tr.CloseIdleConnections()
-	if _, _, err := call(client{tr: tr}, ask("POST", s.url, []byte("x"))); err != nil {
+	if _, _, err := call(client{tr: tr}, newRequest("POST", s.url, []byte("x"))); err != nil {
 		t.Fatal(err)
 	}
 	p := &tr.idle

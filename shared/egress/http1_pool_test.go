@@ -34,7 +34,7 @@ func TestGivingABodyUp(t *testing.T) {
 			}
 		})
 		for range 6 {
-			resp, err := c.tr.RoundTrip(ask("POST", s.url, []byte("x")))
+			resp, err := c.tr.RoundTrip(newRequest("POST", s.url, []byte("x")))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +47,7 @@ func TestGivingABodyUp(t *testing.T) {
 			}
 		}
 		// Close from another goroutine ends a read.
-		resp, err := c.tr.RoundTrip(ask("POST", s.url, []byte("x")))
+		resp, err := c.tr.RoundTrip(newRequest("POST", s.url, []byte("x")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestGivingABodyUp(t *testing.T) {
 	})
 }
 
-func TestManyRequestsAtOnceKeepTheirAnswersAndLeaveNothing(t *testing.T) {
+func TestManyConcurrentRequestsGetTheirResponsesAndLeaveNothing(t *testing.T) {
 	bothClients(t, func(t *testing.T, c client) {
 		s := script(t, c.secure, func(conn net.Conn, r *bufio.Reader, n int) {
 			for i := 0; ; i++ {
@@ -79,7 +79,7 @@ func TestManyRequestsAtOnceKeepTheirAnswersAndLeaveNothing(t *testing.T) {
 			wg.Go(func() {
 				for i := range 12 {
 					body := bytes.Repeat(fmt.Appendf(nil, "%d-%d ", g, i), 1+(g*i*37)%3000)
-					_, out, err := call(c, ask("POST", s.url, body))
+					_, out, err := call(c, newRequest("POST", s.url, body))
 					if err != nil || out != string(body) {
 						t.Errorf("%d %d: %d bytes of %d, %v", g, i, len(out), len(body), err)
 					}
@@ -109,7 +109,7 @@ func TestNoFileIsLeftOpen(t *testing.T) {
 	})
 	before := count()
 	for range 60 {
-		_, _, _ = call(client{tr: tr}, ask("POST", s.url, []byte("x")))
+		_, _, _ = call(client{tr: tr}, newRequest("POST", s.url, []byte("x")))
 	}
 	tr.CloseIdleConnections()
 	eventually(t, "files are closed", func() bool { return count() <= before })
@@ -126,7 +126,7 @@ func TestIdleConnectionsAreBoundedAndGrowOld(t *testing.T) {
 			io.WriteString(conn, answer)
 		}
 	})
-	if _, _, err := call(client{tr: tr}, ask("POST", s.url, []byte("x"))); err != nil {
+	if _, _, err := call(client{tr: tr}, newRequest("POST", s.url, []byte("x"))); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the idle connection is closed", func() bool {
@@ -172,7 +172,7 @@ func TestAHostThatTakesHTTP2OnlyIsReached(t *testing.T) {
 	tr := NewHTTP1(p)
 	defer tr.CloseIdleConnections()
 	for range 2 {
-		_, body, err := call(client{tr: tr}, ask("POST", s.URL, []byte("x")))
+		_, body, err := call(client{tr: tr}, newRequest("POST", s.URL, []byte("x")))
 		if err != nil || body != "HTTP/2.0 x" {
 			t.Errorf("%q, %v", body, err)
 		}
@@ -181,7 +181,7 @@ func TestAHostThatTakesHTTP2OnlyIsReached(t *testing.T) {
 	tr = NewHTTP1(p)
 	defer tr.CloseIdleConnections()
 	for range 3 { // the first learns that there is HTTP/2, the second that there is nothing else
-		if _, body, err := call(client{tr: tr}, ask("POST", s.URL, []byte("x"))); err != nil || body != "HTTP/2.0 x" {
+		if _, body, err := call(client{tr: tr}, newRequest("POST", s.URL, []byte("x"))); err != nil || body != "HTTP/2.0 x" {
 			t.Errorf("a host that says nothing: %q, %v", body, err)
 		}
 	}
@@ -197,7 +197,7 @@ func TestOtherRequestsGoToNetHTTP(t *testing.T) {
 	})
 	tr := NewHTTP1(mustAllow(t, "127.0.0.0/8"))
 	defer tr.CloseIdleConnections()
-	req := ask("POST", s.URL, nil)
+	req := newRequest("POST", s.URL, nil)
 	req.Body, req.ContentLength = io.NopCloser(strings.NewReader("streamed")), -1
 	if _, body, err := call(client{tr: tr}, req); err != nil || body != "-1 streamed" {
 		t.Errorf("%q, %v", body, err)
@@ -214,7 +214,7 @@ func TestThePolicyHoldsForHTTP1(t *testing.T) {
 	s, n := counted(t, func(http.ResponseWriter, *http.Request) {})
 	tr := NewHTTP1(Policy{})
 	for _, url := range []string{s.URL, strings.Replace(s.URL, "127.0.0.1", "localhost", 1), strings.Replace(s.URL, "http:", "https:", 1), "http://169.254.169.254/", "http://[::1]:1/"} {
-		if _, _, err := call(client{tr: tr}, ask("POST", url, []byte("x"))); !Refused(err) {
+		if _, _, err := call(client{tr: tr}, newRequest("POST", url, []byte("x"))); !Refused(err) {
 			t.Errorf("%s: %v, want refused", url, err)
 		}
 	}
@@ -223,11 +223,11 @@ func TestThePolicyHoldsForHTTP1(t *testing.T) {
 	}
 	port := s.URL[strings.LastIndexByte(s.URL, ':'):]
 	rebound := newHTTP1(mustAllow(t, "127.0.0.1"), dnsAnswering(t, "127.0.0.1", "127.0.0.2"))
-	if _, _, err := call(client{tr: rebound}, ask("POST", "http://rebind.example"+port, []byte("x"))); err != nil {
+	if _, _, err := call(client{tr: rebound}, newRequest("POST", "http://rebind.example"+port, []byte("x"))); err != nil {
 		t.Fatalf("first look-up: %v", err)
 	}
 	rebound.CloseIdleConnections()
-	if _, _, err := call(client{tr: rebound}, ask("POST", "http://rebind.example"+port, []byte("x"))); !Refused(err) {
+	if _, _, err := call(client{tr: rebound}, newRequest("POST", "http://rebind.example"+port, []byte("x"))); !Refused(err) {
 		t.Errorf("second look-up: %v, want refused", err)
 	}
 }

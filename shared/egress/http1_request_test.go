@@ -38,7 +38,7 @@ func TestRequestsAreWrittenAsTheyAre(t *testing.T) {
 			if size == 0 {
 				body = nil
 			}
-			req := ask("POST", s.url+"/v1/chat//x%2Fy?a=b&c", body)
+			req := newRequest("POST", s.url+"/v1/chat//x%2Fy?a=b&c", body)
 			req.Header["X-One"], req.Header["Authorization"] = []string{"1", "2"}, []string{"Bearer k"}
 			req.Header["User-Agent"] = []string{"gateway"}
 			req.Header["Content-Length"] = []string{"77"} // not ours to say
@@ -77,7 +77,7 @@ func TestHeadersCannotBeInjected(t *testing.T) {
 			func(r *http.Request) { r.URL.Opaque = "/a b" },
 			func(r *http.Request) { r.URL.Opaque = "/a\r\nX-B: b" },
 		} {
-			req := ask("POST", s.url, []byte("body"))
+			req := newRequest("POST", s.url, []byte("body"))
 			bad(req)
 			if resp, _, err := call(c, req); err == nil {
 				t.Errorf("%q %q %v: sent, %d", req.Method, req.URL, req.Header, resp.StatusCode)
@@ -116,7 +116,7 @@ func TestGarbageBehindAnAnswerIsNoAnswer(t *testing.T) {
 				}
 			})
 			for range 30 {
-				if _, body, err := call(c, ask("POST", s.url, []byte("x"))); err == nil && body != "ok" {
+				if _, body, err := call(c, newRequest("POST", s.url, []byte("x"))); err == nil && body != "ok" {
 					t.Errorf("%s: %q", name, body)
 				}
 			}
@@ -159,7 +159,7 @@ func TestAConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 		})
 		before := readers()
 		for i := range 5 {
-			if _, body, err := call(c, ask("POST", s.url, []byte("x"))); err != nil || body != "ok" {
+			if _, body, err := call(c, newRequest("POST", s.url, []byte("x"))); err != nil || body != "ok" {
 				t.Fatalf("request %d: %q, %v", i, body, err)
 			}
 			<-closed
@@ -209,10 +209,10 @@ func TestWhatTheHostMayHaveReadIsRepeatedOnce(t *testing.T) {
 			if x.method == "GET" {
 				body = nil
 			}
-			if _, _, err := call(c, ask(x.method, s.url+"/first", body)); err != nil {
+			if _, _, err := call(c, newRequest(x.method, s.url+"/first", body)); err != nil {
 				t.Fatal(err)
 			}
-			req := ask(x.method, s.url+"/second", body)
+			req := newRequest(x.method, s.url+"/second", body)
 			if x.key {
 				req.Header["Idempotency-Key"] = []string{"k"}
 			}
@@ -227,7 +227,7 @@ func TestWhatTheHostMayHaveReadIsRepeatedOnce(t *testing.T) {
 	})
 }
 
-func TestAnEarlyAnswerIsHeard(t *testing.T) {
+func TestAnEarlyResponseIsRead(t *testing.T) {
 	large := bytes.Repeat([]byte("x"), 20<<20)
 	bothClients(t, func(t *testing.T, c client) {
 		for _, closes := range []bool{false, true} {
@@ -244,7 +244,7 @@ func TestAnEarlyAnswerIsHeard(t *testing.T) {
 					<-done
 				}
 			})
-			req := ask("POST", s.url, large)
+			req := newRequest("POST", s.url, large)
 			sent := make(chan struct{})
 			ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(sent) }})
 			resp, body, err := call(c, req.WithContext(ctx))
@@ -300,7 +300,7 @@ func TestCancelling(t *testing.T) {
 			} else {
 				go func() { <-reached; cancel() }()
 			}
-			resp, err := c.tr.RoundTrip(ask("POST", s.url, body).WithContext(ctx))
+			resp, err := c.tr.RoundTrip(newRequest("POST", s.url, body).WithContext(ctx))
 			if err == nil {
 				_, err = io.ReadAll(resp.Body)
 				resp.Body.Close()

@@ -106,7 +106,7 @@ func bothClients(t *testing.T, test func(t *testing.T, c client)) {
 	}
 }
 
-func ask(method, url string, body []byte) *http.Request {
+func newRequest(method, url string, body []byte) *http.Request {
 	req, err := http.NewRequest(method, url, nil)
 	if err != nil {
 		panic(err)
@@ -220,7 +220,7 @@ func TestAnswers(t *testing.T) {
 				if method == "" {
 					method = "POST"
 				}
-				resp, body, err := call(c, ask(method, s.url+"/v1?x=1", nil))
+				resp, body, err := call(c, newRequest(method, s.url+"/v1?x=1", nil))
 				switch {
 				case a.refused:
 					if err == nil || resp != nil {
@@ -231,7 +231,7 @@ func TestAnswers(t *testing.T) {
 				case resp.StatusCode != a.status || body != a.body || (err != nil) != a.broken:
 					t.Errorf("%s: %d %.50q %v", a.name, resp.StatusCode, body, err)
 				}
-				if resp, _, err := call(c, ask(method, s.url, nil)); err != nil && !a.reuse {
+				if resp, _, err := call(c, newRequest(method, s.url, nil)); err != nil && !a.reuse {
 					t.Errorf("%s: the next request: %v, %v", a.name, resp, err)
 				}
 				want := int64(2)

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestAHostThatSpeaksFirstIsHeard: a host that is too busy answers and closes its side
+// TestAHostThatRespondsFirstIsRead: a host that is too busy answers and closes its side
 // before it gets a request; after the request nothing more comes.
-func TestAHostThatSpeaksFirstIsHeard(t *testing.T) {
+func TestAHostThatRespondsFirstIsRead(t *testing.T) {
 	bothClients(t, func(t *testing.T, c client) {
 		if !c.strict {
 			return // net/http may take it for garbage
@@ -28,7 +28,7 @@ func TestAHostThatSpeaksFirstIsHeard(t *testing.T) {
 			<-done
 		})
 		for range 20 {
-			resp, body, err := call(c, ask("POST", s.url, []byte("x")))
+			resp, body, err := call(c, newRequest("POST", s.url, []byte("x")))
 			if err != nil || resp.StatusCode != 503 || body != "busy" {
 				t.Fatalf("%v %q %v", resp, body, err)
 			}
@@ -73,19 +73,19 @@ func TestAllStaleConnectionsArePassedOver(t *testing.T) {
 				t.Error("a stale connection was used")
 			}
 		})
-		var asked sync.WaitGroup
+		var requested sync.WaitGroup
 		for range idle {
-			asked.Go(func() {
-				if _, body, err := call(c, ask("POST", s.url, []byte("x"))); err != nil || body != "ok" {
+			requested.Go(func() {
+				if _, body, err := call(c, newRequest("POST", s.url, []byte("x"))); err != nil || body != "ok" {
 					t.Errorf("%q, %v", body, err)
 				}
 			})
 		}
-		asked.Wait()
+		requested.Wait()
 		close(spoilt)
 		spoil.Wait()
 		for range 3 {
-			if _, body, err := call(c, ask("POST", s.url, []byte("x"))); err != nil || body != "ok" {
+			if _, body, err := call(c, newRequest("POST", s.url, []byte("x"))); err != nil || body != "ok" {
 				t.Errorf("%q, %v", body, err)
 			}
 		}
@@ -115,7 +115,7 @@ func TestAnAnswerInPieces(t *testing.T) {
 			}
 		})
 		for range 5 {
-			resp, body, err := call(c, ask("POST", s.url, []byte("7")))
+			resp, body, err := call(c, newRequest("POST", s.url, []byte("7")))
 			if err != nil || resp.StatusCode != http.StatusOK || body != "yyyyyyy" {
 				t.Fatalf("%v %q %v", resp, body, err)
 			}

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestAWaitForTheHostIsTold: the callback is called before each wait for the host, and only
+// TestWaitingForTheHostIsReported: the callback is called before each wait for the host, and only
 // then; the next request on the connection does not call it.
-func TestAWaitForTheHostIsTold(t *testing.T) {
+func TestWaitingForTheHostIsReported(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprint("secure ", secure), func(t *testing.T) {
 			goOn := make(chan struct{}, 1)
@@ -45,12 +45,12 @@ func TestAWaitForTheHostIsTold(t *testing.T) {
 			defer tr.CloseIdleConnections()
 
 			var read, seen []string
-			told := func() {
+			waiting := func() {
 				seen = append(seen, fmt.Sprint(read))
 				goOn <- struct{}{}
 			}
 			resp := answered(t, tr, s.url)
-			if !BeforeWaiting(resp.Body, told) {
+			if !BeforeWaiting(resp.Body, waiting) {
 				t.Skip("sockets cannot be looked at here")
 			}
 			b := make([]byte, 1)
@@ -84,7 +84,7 @@ func TestAWaitForTheHostIsTold(t *testing.T) {
 
 func answered(t *testing.T, tr http.RoundTripper, url string) *http.Response {
 	t.Helper()
-	resp, err := tr.RoundTrip(ask(http.MethodGet, url, nil))
+	resp, err := tr.RoundTrip(newRequest(http.MethodGet, url, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func TestManyRequestsAtOnceShareConnections(t *testing.T) {
 	for i := range burst {
 		wg.Go(func() {
 			want := fmt.Sprint("body ", i)
-			req := ask("POST", url, []byte(want))
+			req := newRequest("POST", url, []byte(want))
 			req.Header["Hold"] = []string{"1"}
 			resp, body, err := call(client{tr: tr}, req)
 			if err != nil || body != fmt.Sprintf("%d %s", resp.ProtoMajor, want) {
@@ -89,7 +89,7 @@ func TestManyRequestsAtOnceShareConnections(t *testing.T) {
 	// One after the other they go by HTTP/1.1, which costs less.
 	before := protocols[1].Load()
 	for range 3 {
-		resp, _, err := call(client{tr: tr}, ask("POST", url, []byte("x")))
+		resp, _, err := call(client{tr: tr}, newRequest("POST", url, []byte("x")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestFailuresOfStreams(t *testing.T) {
 			if m == "silent" {
 				cancel()
 			}
-			_, _, err := call(client{tr: tr}, ask("POST", s.URL, []byte("x")).WithContext(ctx))
+			_, _, err := call(client{tr: tr}, newRequest("POST", s.URL, []byte("x")).WithContext(ctx))
 			cancel()
 			if err == nil || strings.Contains(err.Error(), "secret") || m == "silent" && !errors.Is(err, context.Canceled) {
 				t.Errorf("%s, %s: %v", name, m, err)
@@ -173,12 +173,12 @@ func TestFailuresOfStreams(t *testing.T) {
 		}
 		fine := "fine"
 		mode.Store(&fine)
-		if resp, _, err := call(client{tr: tr}, ask("POST", s.URL, []byte("x"))); err != nil || resp.ProtoMajor != 2 {
+		if resp, _, err := call(client{tr: tr}, newRequest("POST", s.URL, []byte("x"))); err != nil || resp.ProtoMajor != 2 {
 			t.Errorf("%s does not work any more: %v", name, err)
 		}
 	}
 	s.Close()
-	if _, _, err := call(client{tr: NewHTTP1(p)}, ask("POST", s.URL, []byte("x"))); err == nil {
+	if _, _, err := call(client{tr: NewHTTP1(p)}, newRequest("POST", s.URL, []byte("x"))); err == nil {
 		t.Error("a host that is gone answers")
 	}
 }
@@ -199,7 +199,7 @@ func BenchmarkColdBurst(b *testing.B) {
 				var wg sync.WaitGroup
 				for range 400 {
 					wg.Go(func() {
-						if _, _, err := call(client{tr: tr}, ask("POST", url, []byte("x"))); err != nil {
+						if _, _, err := call(client{tr: tr}, newRequest("POST", url, []byte("x"))); err != nil {
 							b.Error(err)
 						}
 					})
@@ -222,7 +222,7 @@ func TestStreamsWaitForWhatTheHostTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	said := make(chan struct{}) // the host has announced it
+	announced := make(chan struct{}) // the host has announced it
 	early := make(chan bool, 1)
 	go func() {
 		c, err := ln.Accept()
@@ -242,11 +242,11 @@ func TestStreamsWaitForWhatTheHostTakes(t *testing.T) {
 			}
 			if w, ok := frame.(*http2.WindowUpdateFrame); ok && w.StreamID == 0 { // the last of the client's own beginning
 				select {
-				case <-said:
+				case <-announced:
 				default:
 					// Whoever does not wait has sent by now, or does so soon.
 					time.Sleep(20 * time.Millisecond)
-					close(said)
+					close(announced)
 					_ = f.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1})
 				}
 			}
@@ -266,7 +266,7 @@ func TestStreamsWaitForWhatTheHostTakes(t *testing.T) {
 	defer tr.CloseIdleConnections()
 	tr.offers.set(ln.Addr().String(), onlyHTTP2)
 	for range 5 {
-		go func() { _, _, _ = call(client{tr: tr}, ask("POST", "https://"+ln.Addr().String(), []byte("x"))) }()
+		go func() { _, _, _ = call(client{tr: tr}, newRequest("POST", "https://"+ln.Addr().String(), []byte("x"))) }()
 	}
 	if <-early {
 		t.Error("a stream began before the host had said what it takes")

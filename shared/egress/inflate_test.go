@@ -59,7 +59,7 @@ func packedAnswer(body io.Reader, codings ...string) (*http.Response, *closing) 
 	return &http.Response{Header: h, Body: c, ContentLength: 5}, c
 }
 
-func TestInflateReadsWhatCameCompressed(t *testing.T) {
+func TestInflateReadsCompressedBodies(t *testing.T) {
 	t.Parallel()
 	want := []byte(strings.Repeat(`{"some":"JSON"}`, 1000))
 	for coding, p := range packers {

@@ -22,7 +22,7 @@ func laned(t *testing.T, url string) []*http.Request {
 	t.Helper()
 	var out []*http.Request
 	add := func(tenant, workspace, query string, headers ...string) {
-		req := ask("POST", url+query, []byte("x"))
+		req := newRequest("POST", url+query, []byte("x"))
 		for i := 0; i < len(headers); i += 2 {
 			req.Header[headers[i]] = []string{headers[i+1]}
 		}
@@ -101,14 +101,14 @@ func TestLanesGoFromContextToContext(t *testing.T) {
 	}
 }
 
-// TestStandardKeepsFewLanes: callers name as many credentials as they like.
-func TestStandardKeepsFewLanes(t *testing.T) {
+// TestStandardLimitsLanes: callers name as many credentials as they like.
+func TestStandardLimitsLanes(t *testing.T) {
 	t.Parallel()
 	s, _ := counted(t, func(http.ResponseWriter, *http.Request) {})
 	tr := NewStandard(mustAllow(t, "127.0.0.0/8"))
 	defer tr.CloseIdleConnections()
 	for i := range 2 * maxLanes {
-		req := ask("POST", s.URL, []byte("x"))
+		req := newRequest("POST", s.URL, []byte("x"))
 		req.Header["Authorization"] = []string{fmt.Sprint(i)}
 		if _, _, err := call(client{tr: tr}, req); err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestRootsBesidesTheSystems(t *testing.T) {
 	p := mustAllow(t, "127.0.0.0/8")
 	for _, standard := range []bool{false, true} {
 		p.RootCAs = nil
-		if _, _, err := call(client{tr: New(p, Options{Standard: standard})}, ask("GET", s.URL, nil)); err == nil {
+		if _, _, err := call(client{tr: New(p, Options{Standard: standard})}, newRequest("GET", s.URL, nil)); err == nil {
 			t.Error("a server of an unknown authority is trusted")
 		}
 		roots, err := Roots(good)
@@ -143,7 +143,7 @@ func TestRootsBesidesTheSystems(t *testing.T) {
 		}
 		if p.RootCAs = roots; true {
 			tr := New(p, Options{Standard: standard})
-			if _, _, err := call(client{tr: tr}, ask("GET", s.URL, nil)); err != nil {
+			if _, _, err := call(client{tr: tr}, newRequest("GET", s.URL, nil)); err != nil {
 				t.Errorf("standard %v: %v", standard, err)
 			}
 			CloseIdle(tr)

@@ -25,7 +25,7 @@ func TestUnderscoreSpellingsAreForwardedOnlyWhereNoHeaderIsMeant(t *testing.T) {
 	}
 }
 
-func TestDropLookalikesKeepsWhatTheGatewaySets(t *testing.T) {
+func TestDropLookalikesRetainsHeadersOfTheGateway(t *testing.T) {
 	t.Parallel()
 	client := []string{"X_user_claims", "X-User_claims", "X_own", "Authorization", "X_api_key", "X_both", "X-Both"}
 	h := http.Header{"X-User-Claims": {"gateway"}, "X_configured": {"gateway"}, "X-Configured": {"other"}}

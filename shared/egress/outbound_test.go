@@ -231,7 +231,7 @@ func dnsAnswering(t *testing.T, addrs ...string) *net.Resolver {
 	go func() {
 		defer close(done)
 		buf := make([]byte, 1500)
-		asked := 0
+		queries := 0
 		for {
 			n, from, err := pc.ReadFrom(buf)
 			if err != nil {
@@ -249,8 +249,8 @@ func dnsAnswering(t *testing.T, addrs ...string) *net.Resolver {
 			a := binary.BigEndian.Uint16(q[end-4:]) == 1
 			copy(q[2:], []byte{0x84, 0, 0, 1, 0, 0, 0, 0, 0, 0})
 			if a {
-				ip := net.ParseIP(addrs[min(asked, len(addrs)-1)]).To4()
-				asked++
+				ip := net.ParseIP(addrs[min(queries, len(addrs)-1)]).To4()
+				queries++
 				q[7] = 1
 				q = append(q, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
 				q = append(q, ip...)
@@ -383,7 +383,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 	}
 }
 
-func TestHTTP2IsSpokenAndBytesAreForwardedAsTheyCome(t *testing.T) {
+func TestHTTP2ForwardsBytesUnchanged(t *testing.T) {
 	s, pool := tlsServer(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Got-Accept-Encoding", r.Header.Get("Accept-Encoding"))
 		w.Header().Set("Content-Encoding", "gzip")

@@ -38,7 +38,7 @@ func TestAStaleConnectionIsNotNoticedByCallers(t *testing.T) {
 						if idle {
 							time.Sleep(10 * time.Millisecond)
 						}
-						if _, _, err := call(c, ask("POST", s.url, body)); err != nil {
+						if _, _, err := call(c, newRequest("POST", s.url, body)); err != nil {
 							t.Errorf("reset %v, used %d, idle %v: request %d: %v", reset, used, idle, i, err)
 						}
 					}

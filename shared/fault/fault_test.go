@@ -21,7 +21,7 @@ func TestEveryCodeHasARow(t *testing.T) {
 	}
 }
 
-func TestFromKeepsTheFaultAndHidesTheRest(t *testing.T) {
+func TestFromPreservesTheFaultAndHidesTheRest(t *testing.T) {
 	own := Invalid("a.b", "must be %d", 3)
 	if got := From(fmt.Errorf("wrapped: %w", own)); got != own {
 		t.Errorf("got %v", got)
@@ -126,8 +126,8 @@ func TestErrorsOfAConfigAreListedByPath(t *testing.T) {
 	}
 }
 
-// TestFinalRefusalsSaySo: SDKs that read the header do not repeat what cannot succeed.
-func TestFinalRefusalsSaySo(t *testing.T) {
+// TestFinalRejectionsAreMarked: SDKs that read the header do not repeat what cannot succeed.
+func TestFinalRejectionsAreMarked(t *testing.T) {
 	for code, r := range catalogue {
 		final := r.status < 500 && r.status != 408 && r.status != 409 && r.status != 429
 		h := http.Header{}

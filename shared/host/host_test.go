@@ -120,7 +120,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(look(r))
 }
 
-func asked(t *testing.T, body string) (s seen) {
+func decodeSeen(t *testing.T, body string) (s seen) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(body), &s); err != nil {
 		t.Fatalf("%v in %s", err, body)

@@ -57,11 +57,11 @@ func TestOnlyTheEdgeIsLetIn(t *testing.T) {
 		"a mapped address":       {[]string{"new-secret"}, "::ffff:203.0.113.9, 130.176.1.1", "203.0.113.9:0"},
 		"a zone, which is local": {[]string{"new-secret"}, "fe80::1%eth0, 130.176.1.1", "[fe80::1]:0"},
 	} {
-		for kind, ask := range hosts {
+		for kind, send := range hosts {
 			t.Run(kind+": "+name, func(t *testing.T) {
 				ev := event("POST", "/echo", withHeader("X-Forwarded-For", c.hops), withHeader(originauth.Header, c.secret...))
 				h := http.Header{"X-Forwarded-For": {c.hops}, originauth.Header: c.secret}
-				status, body := ask(t, ev, h)
+				status, body := send(t, ev, h)
 				if c.want == "" || kind == "buffered" && c.secret[0] == "old-secret" { // which knows one
 					if status != 403 || !strings.Contains(body, "edge") || strings.Contains(body, "secret") {
 						t.Errorf("%d %s", status, body)
@@ -74,7 +74,7 @@ func TestOnlyTheEdgeIsLetIn(t *testing.T) {
 					}
 					return
 				}
-				s := asked(t, body)
+				s := decodeSeen(t, body)
 				if status != 200 || s.Remote != c.want {
 					t.Errorf("%d, %s, want %s", status, s.Remote, c.want)
 				}

@@ -33,7 +33,7 @@ func listening(t *testing.T, h http.Handler, o host.Options) (addr string) {
 	return s.Addr().String()
 }
 
-func TestACrowdedServerSaysSoAndThatItLives(t *testing.T) {
+func TestAnOverloadedServerReportsItAndIsHealthy(t *testing.T) {
 	t.Parallel()
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "served "+r.URL.Path) })
 	for _, o := range []host.Options{{MaxConns: 2}, {MaxPerAddress: 2}, {MaxConns: 2, Standard: true}, {MaxPerAddress: 2, Standard: true}} {
@@ -47,7 +47,7 @@ func TestACrowdedServerSaysSoAndThatItLives(t *testing.T) {
 			_ = c.SetDeadline(time.Now().Add(time.Minute))
 			return c
 		}
-		ask := func(c net.Conn, path string) (*http.Response, string) {
+		get := func(c net.Conn, path string) (*http.Response, string) {
 			_, _ = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: h\r\n\r\n")
 			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
@@ -60,14 +60,14 @@ func TestACrowdedServerSaysSoAndThatItLives(t *testing.T) {
 			return resp, string(b)
 		}
 		for range 2 { // held for good
-			if resp, b := ask(dial(), "/v1/models"); resp.StatusCode != 200 || b != "served /v1/models" || resp.Close {
+			if resp, b := get(dial(), "/v1/models"); resp.StatusCode != 200 || b != "served /v1/models" || resp.Close {
 				t.Fatalf("%+v: %d %s", o, resp.StatusCode, b)
 			}
 		}
-		if resp, b := ask(dial(), "/healthz"); resp.StatusCode != 200 || b != "served /healthz" || !resp.Close {
+		if resp, b := get(dial(), "/healthz"); resp.StatusCode != 200 || b != "served /healthz" || !resp.Close {
 			t.Errorf("%+v: health: %d %s", o, resp.StatusCode, b)
 		}
-		resp, b := ask(dial(), "/v1/models")
+		resp, b := get(dial(), "/v1/models")
 		if resp.StatusCode != 503 || !strings.Contains(b, "Too many connections") || resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Content-Type") != "application/json" || !resp.Close {
 			t.Errorf("%+v: %d %v %s", o, resp.StatusCode, resp.Header, b)
 		}

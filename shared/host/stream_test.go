@@ -226,7 +226,7 @@ func TestPanicsAreContained(t *testing.T) {
 	})
 }
 
-func TestCommentsKeepAQuietStreamOpenBetweenEventsOnly(t *testing.T) {
+func TestCommentsHoldAnIdleStreamOpenBetweenEventsOnly(t *testing.T) {
 	e := start(t, "stream")
 	files, open := gate(t)
 	a := invoke(t, e, event("POST", "/quiet", files), time.Minute)
@@ -290,7 +290,7 @@ func TestBooksAreWrittenAfterTheBodyAndBeforeTheNextEvent(t *testing.T) {
 	}
 }
 
-func TestHandlerIsToldBeforeTheDeadline(t *testing.T) {
+func TestHandlerIsCanceledBeforeTheDeadline(t *testing.T) {
 	e := start(t, "stream")
 	files, _ := gate(t)
 	a := invoke(t, e, event("POST", "/endless", files), 4500*time.Millisecond)
@@ -342,7 +342,7 @@ func TestRequestOfAnEvent(t *testing.T) {
 				ev.MultiValueQueryStringParameters = map[string][]string{"b": {"2", "3"}, "a": {"x y&z"}}
 				ev.IsBase64Encoded, ev.Body = true, base64.StdEncoding.EncodeToString([]byte{0, 1, 255})
 			})
-		s := asked(t, readAll(t, invoke(t, e, ev, time.Minute)))
+		s := decodeSeen(t, readAll(t, invoke(t, e, ev, time.Minute)))
 		if s.Method != "PUT" || s.Path != "/v1/files/a/b c" || s.Escaped != "/v1/files/a%2Fb%20c" || s.Query != "a=x+y%26z&b=2&b=3" || s.URI != s.Escaped+"?"+s.Query {
 			t.Errorf("%+v", s)
 		}
@@ -352,7 +352,7 @@ func TestRequestOfAnEvent(t *testing.T) {
 	})
 	t.Run("without the stage in the context's path", func(t *testing.T) {
 		ev := event("GET", "/models", func(ev *events.APIGatewayProxyRequest) { ev.RequestContext.Path = "/models" })
-		if s := asked(t, readAll(t, invoke(t, e, ev, time.Minute))); s.Path != "/v1/models" {
+		if s := decodeSeen(t, readAll(t, invoke(t, e, ev, time.Minute))); s.Path != "/v1/models" {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -365,7 +365,7 @@ func TestRequestOfAnEvent(t *testing.T) {
 		})
 	}
 	t.Run("a path that came unescaped is kept", func(t *testing.T) {
-		if s := asked(t, readAll(t, invoke(t, e, event("GET", "/a b/ü?c"), time.Minute))); s.Path != "/v1/a b/ü?c" || s.Query != "" {
+		if s := decodeSeen(t, readAll(t, invoke(t, e, event("GET", "/a b/ü?c"), time.Minute))); s.Path != "/v1/a b/ü?c" || s.Query != "" {
 			t.Errorf("%+v", s)
 		}
 	})

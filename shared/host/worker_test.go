@@ -42,7 +42,7 @@ func TestBufferedAnswers(t *testing.T) {
 			func(ev *events.APIGatewayProxyRequest) {
 				ev.MultiValueQueryStringParameters = map[string][]string{"q": {"x y"}}
 			})
-		s := asked(t, out.Body)
+		s := decodeSeen(t, out.Body)
 		if s.Escaped != "/v1/configs/a%2Fb" || s.Remote != "203.0.113.9:0" || s.Query != "q=x+y" {
 			t.Errorf("%+v", s)
 		}
@@ -159,7 +159,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-func TestTasksAnswerAndSayWhichThereAre(t *testing.T) {
+func TestTasksRespondAndListTheTasks(t *testing.T) {
 	t.Parallel()
 	run := host.Tasks(scheduled(), map[string]host.Query{"ask": func(context.Context) (any, error) { return "answer", nil }})
 	if out, err := run(t.Context(), []byte(`{"task":"ask"}`)); err != nil || out != "answer" {

@@ -72,11 +72,11 @@ func (v *view) spent() (total amounts) {
 }
 
 // check returns the alerts that are due and were not sent in this period.
-func (l *alarms) check(ctx context.Context, head store.Key, row store.Item, spent amounts, demands demands) {
+func (l *alarms) check(ctx context.Context, head store.Key, row store.Item, spent amounts, needs demands) {
 	p := rowPlan(row)
 	for i := range p.slots {
 		flags := row.Int(slotAttr[i].flags.Attr) // of alerts sent in this period
-		if due := p.slots[i].due(spent[i], demands[i]); due&^flags != 0 {
+		if due := p.slots[i].due(spent[i], needs[i]); due&^flags != 0 {
 			l.failed(ctx, "send an alert", l.alert(ctx, head, row, p, i, spent[i], flags, flags|due))
 		}
 	}
@@ -237,7 +237,7 @@ func (l *alarms) recordRejection(ctx context.Context, p *part, seen store.Item, 
 		l.check(ctx, head, row, spentOf(row), demandsOf(row))
 		return
 	}
-	demands := v.demands()
-	demands[slot] = demands[slot].and(demand{rejected: need})
-	l.check(ctx, head, v.rows[0], v.spent(), demands)
+	needs := v.demands()
+	needs[slot] = needs[slot].and(demand{rejected: need})
+	l.check(ctx, head, v.rows[0], v.spent(), needs)
 }

@@ -189,13 +189,13 @@ func TestChangesOfLimits(t *testing.T) {
 	})
 }
 
-func TestAnAlertThatFailsIsGivenAgain(t *testing.T) {
-	fail, given := true, 0
+func TestAFailedAlertIsRepeated(t *testing.T) {
+	fail, sent := true, 0
 	l := New(newMemory(), time.Now, Hooks{Alert: func(context.Context, Alert) error {
 		if fail {
 			return errors.New("no queue")
 		}
-		given++
+		sent++
 		return nil
 	}})
 	s := budgeted(Key, "k", UsageLimit{Type: Cost, CreditLimit: dollar, AlertThreshold: dollar / 2})
@@ -203,8 +203,8 @@ func TestAnAlertThatFailsIsGivenAgain(t *testing.T) {
 	fail = false
 	spend(t, l, 0.1, s)
 	spend(t, l, 0.1, s)
-	if given != 1 {
-		t.Errorf("given %d times", given)
+	if sent != 1 {
+		t.Errorf("given %d times", sent)
 	}
 }
 

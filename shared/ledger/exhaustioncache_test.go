@@ -37,14 +37,14 @@ func (t readingTable) GetMany(ctx context.Context, keys []store.Key) (map[store.
 
 // If a thousand callers check one budget within a short time, the store is read as often as for
 // one caller. Another budget, and another version of its limits, is read separately.
-func TestManyAskAboutABudgetAtTheCostOfOne(t *testing.T) {
+func TestConcurrentChecksOfABudgetReadItOnce(t *testing.T) {
 	inner := openSQLite(t)
 	h := clockAt("2026-11-20T14:00:00Z")
 	st := &reading{Store: inner}
 	l := New(st, h.now, Hooks{})
 	s, other := budgeted(Workspace, "w", UsageLimit{Type: Requests, CreditLimit: 1}), budgeted(Workspace, "v", dollars(1))
 	w := l.ExhaustionCache(time.Second)
-	ask := func(s *Subject, want bool) {
+	check := func(s *Subject, want bool) {
 		t.Helper()
 		var all sync.WaitGroup
 		for range 1000 {
@@ -68,22 +68,22 @@ func TestManyAskAboutABudgetAtTheCostOfOne(t *testing.T) {
 			t.Errorf("%s: %d reads, want %d times %d", what, st.reads.Load()-from, times, one)
 		}
 	}
-	costs("the first", 1, func() { ask(s, false) })
-	costs("another subject", 1, func() { ask(other, false) })
+	costs("the first", 1, func() { check(s, false) })
+	costs("another subject", 1, func() { check(other, false) })
 	if !spend(t, l, 0, s) {
 		t.Fatal("nothing could be spent")
 	}
 	h.add(999 * time.Millisecond)
-	costs("within a second", 0, func() { ask(s, false) })
+	costs("within a second", 0, func() { check(s, false) })
 	h.add(time.Millisecond)
-	costs("after it", 1, func() { ask(s, true) })
+	costs("after it", 1, func() { check(s, true) })
 	now := budgeted(Workspace, "w", UsageLimit{Type: Requests, CreditLimit: 100})
 	now.Revision = 7
-	costs("other limits", 1, func() { ask(now, false) })
+	costs("other limits", 1, func() { check(now, false) })
 }
 
 // An error is not cached.
-func TestAFailureIsAskedAnew(t *testing.T) {
+func TestAFailureIsNotCached(t *testing.T) {
 	inner := openSQLite(t)
 	h := clockAt("2026-11-20T14:00:00Z")
 	l := New(inner, h.now, Hooks{})

@@ -16,7 +16,7 @@ type player struct {
 	name     string
 	wants    float64 // of the window
 	from, to float64 // of it, 0 to 1
-	asked    int
+	requests int
 	had      int
 }
 
@@ -70,10 +70,10 @@ func TestPlayedWindowsAreDividedFairly(t *testing.T) {
 		h := clockAt("2026-11-20T14:00:00Z")
 		kind := []Kind{Workspace, Policy, Integration, Provider}[random.IntN(4)]
 		instances := 1 + random.IntN(20)
-		ask := instancesOn(t, newMemory(), h, instances, kind, RateLimit{Requests, unit, limit})
+		request := instancesOn(t, newMemory(), h, instances, kind, RateLimit{Requests, unit, limit})
 		players := draw(random, limit)
 		for window := range 4 { // the first one determines the callers
-			total := playWindow(t, random, h, length, players, ask)
+			total := playWindow(t, random, h, length, players, request)
 			what := fmt.Sprintf("seed %d, window %d: %d of %d among %d callers on %d instances", seed, window, total, limit, len(players), instances)
 			if int64(total) > limit {
 				t.Fatalf("%s: more than the limit", what)
@@ -86,9 +86,9 @@ func TestPlayedWindowsAreDividedFairly(t *testing.T) {
 			}
 			share := float64(limit) / float64(len(players))
 			for _, p := range players {
-				due := math.Min(float64(p.asked), math.Floor(share))
+				due := math.Min(float64(p.requests), math.Floor(share))
 				if short := due - float64(p.had); short > math.Sqrt(share)+2 {
-					t.Errorf("%s: %s asked for %d, had %d, its share is %.0f", what, p.name, p.asked, p.had, share)
+					t.Errorf("%s: %s asked for %d, had %d, its share is %.0f", what, p.name, p.requests, p.had, share)
 				}
 			}
 		}
@@ -97,11 +97,11 @@ func TestPlayedWindowsAreDividedFairly(t *testing.T) {
 
 // playWindow plays a window from its beginning to its end, and gives how many requests
 // were let through.
-func playWindow(t *testing.T, random *rand.Rand, h *hands, length time.Duration, players []*player, ask func(string) error) (total int) {
+func playWindow(t *testing.T, random *rand.Rand, h *hands, length time.Duration, players []*player, request func(string) error) (total int) {
 	t.Helper()
 	const ticks = 300
 	for _, p := range players {
-		p.asked, p.had = 0, 0
+		p.requests, p.had = 0, 0
 	}
 	for tick := range ticks {
 		at := float64(tick) / ticks
@@ -116,8 +116,8 @@ func playWindow(t *testing.T, random *rand.Rand, h *hands, length time.Duration,
 		}
 		random.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
 		for _, p := range queue {
-			p.asked++
-			switch err := ask(p.name); {
+			p.requests++
+			switch err := request(p.name); {
 			case err == nil:
 				p.had++
 				total++

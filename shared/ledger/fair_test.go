@@ -47,22 +47,22 @@ func TestCallersBelowTheirShareGoFirst(t *testing.T) {
 		h := clockAt("2026-11-20T14:00:00Z")
 		const limit = 60
 		callers := callersApart(4)
-		ask := instancesOn(t, s, h, 20, Workspace, RateLimit{Requests, PerMinute, limit})
+		request := instancesOn(t, s, h, 20, Workspace, RateLimit{Requests, PerMinute, limit})
 		for _, c := range callers { // the previous window determines the callers
-			if err := ask(c); err != nil {
+			if err := request(c); err != nil {
 				t.Fatal(err)
 			}
 		}
 		h.add(time.Minute)
 		had := map[string]int{}
 		for range 2 * limit {
-			if ask(callers[0]) == nil {
+			if request(callers[0]) == nil {
 				had[callers[0]]++
 			}
 		}
 		for _, c := range callers[1:] {
 			for range limit {
-				if ask(c) == nil {
+				if request(c) == nil {
 					had[c]++
 				}
 			}
@@ -81,9 +81,9 @@ func TestWhatIsHeldMelts(t *testing.T) {
 	h := clockAt("2026-11-20T14:00:00Z")
 	const limit = 1000
 	callers := callersApart(5)
-	ask := instancesOn(t, newMemory(), h, 20, Policy, RateLimit{Requests, PerMinute, limit})
+	request := instancesOn(t, newMemory(), h, 20, Policy, RateLimit{Requests, PerMinute, limit})
 	for _, c := range callers {
-		if err := ask(c); err != nil {
+		if err := request(c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +91,7 @@ func TestWhatIsHeldMelts(t *testing.T) {
 	had, scarce := 0, 0
 	for range 60 {
 		for range limit {
-			err := ask(callers[0])
+			err := request(callers[0])
 			if err == nil {
 				had++
 				continue
@@ -118,13 +118,13 @@ func TestWhatIsNotDivided(t *testing.T) {
 	}{{Key, RateLimit{Requests, PerMinute, 10}}, {Workspace, RateLimit{Requests, PerDay, 10}}, {Policy, RateLimit{Requests, PerWeek, 10}}} {
 		h := clockAt("2026-11-20T14:00:00Z")
 		m := newMemory()
-		ask := instancesOn(t, m, h, 2, c.kind, c.limit)
+		request := instancesOn(t, m, h, 2, c.kind, c.limit)
 		callers := callersApart(2)
-		if err := ask(callers[1]); err != nil {
+		if err := request(callers[1]); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 10 {
-			if err := ask(callers[0]); (err == nil) != (i < 9) {
+			if err := request(callers[0]); (err == nil) != (i < 9) {
 				t.Errorf("%s %v, %d: %v", c.kind, c.limit, i, err)
 			}
 		}

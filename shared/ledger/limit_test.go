@@ -192,7 +192,7 @@ func TestStoredFormRoundTrips(t *testing.T) {
 	})
 }
 
-func TestPrepareKeepsWhatBelongsToTheLimit(t *testing.T) {
+func TestPreparePreservesTheStateOfTheLimit(t *testing.T) {
 	now := at("2026-11-20T10:00:00Z")
 	first := UsageLimit{Type: Cost, CreditLimit: dollar, Cadence: Days, Days: 7}
 	first.Prepare(nil, now)

@@ -80,13 +80,13 @@ func newWorld(random *rand.Rand, split int, change, late bool) *world {
 // subjects does not matter.
 func draws(random *rand.Rand) func(store.Key, int) int {
 	var mu sync.Mutex
-	seed, asked := random.Uint64(), map[store.Key]uint64{}
+	seed, drawn := random.Uint64(), map[store.Key]uint64{}
 	return func(head store.Key, n int) int {
 		mu.Lock()
 		defer mu.Unlock()
-		asked[head]++
+		drawn[head]++
 		h := fnv.New64a()
-		fmt.Fprint(h, seed, head, asked[head])
+		fmt.Fprint(h, seed, head, drawn[head])
 		return int(h.Sum64() % uint64(n))
 	}
 }
@@ -155,9 +155,9 @@ func (w *world) request(ctx context.Context, l *Ledger, random *rand.Rand, id st
 		return
 	}
 	for range random.IntN(3) {
-		dearer := Bound{Cost: b.Cost + pricing.NanoDollars(random.IntN(30)), Tokens: b.Tokens + random.Int64N(30), Priced: true}
-		if r.Raise(ctx, dearer) == nil {
-			b = dearer
+		higher := Bound{Cost: b.Cost + pricing.NanoDollars(random.IntN(30)), Tokens: b.Tokens + random.Int64N(30), Priced: true}
+		if r.Raise(ctx, higher) == nil {
+			b = higher
 		}
 	}
 	actual := amounts{random.Int64N(int64(b.Cost) + 1), random.Int64N(b.Tokens + 1), 1}
@@ -354,8 +354,8 @@ func (w *world) admitted(name string, before, now totals) error {
 		return nil
 	}
 	for i, m := range slotMeasure {
-		if took := before.available[i] - now.available[i]; took > 0 && took > before.available[i] {
-			return fmt.Errorf("%s %s: a request took %d of %d", name, m, took, before.available[i])
+		if taken := before.available[i] - now.available[i]; taken > 0 && taken > before.available[i] {
+			return fmt.Errorf("%s %s: a request took %d of %d", name, m, taken, before.available[i])
 		}
 	}
 	return nil

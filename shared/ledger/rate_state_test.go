@@ -23,7 +23,7 @@ func TestRateBucketsOfAPolicy(t *testing.T) {
 			}
 		}
 		policy := &Subject{Scope: store.Scope{Org: "o", Workspace: "w"}, Kind: Policy, ID: "r", Rates: []RateLimit{rate}}
-		tell := func() string {
+		state := func() string {
 			t.Helper()
 			var got []string
 			for after := ""; ; {
@@ -43,12 +43,12 @@ func TestRateBucketsOfAPolicy(t *testing.T) {
 		count("user:b#|%")
 		count("user:b#|%")
 		count(long)
-		if got, want := tell(), "user:xxx405 1 false 10:01:00, user:a6 1 false 10:01:00, user:b#|9 2 true 10:01:00"; got != want {
+		if got, want := state(), "user:xxx405 1 false 10:01:00, user:a6 1 false 10:01:00, user:b#|9 2 true 10:01:00"; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 		now = now.Add(time.Minute)
 		count("user:a")
-		if got, want := tell(), "user:a6 1 false 10:02:00"; got != want {
+		if got, want := state(), "user:a6 1 false 10:02:00"; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	})

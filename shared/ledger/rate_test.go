@@ -276,7 +276,7 @@ func TestTokensOfAnOldWindowStayThere(t *testing.T) {
 	}
 }
 
-func TestAThrottledStoreAdmitsAndSaysSo(t *testing.T) {
+func TestAThrottledStoreAdmitsAndReportsIt(t *testing.T) {
 	m := newMemory()
 	m.before = func(context.Context, operation) fate { return fate{drop: store.ErrThrottled} }
 	var open atomic.Int64

@@ -16,16 +16,16 @@ import (
 // The next caller fetches the token for all of them.
 func TestTokenFetchSurvivesCanceledCallers(t *testing.T) {
 	t.Parallel()
-	asked, say := make(chan struct{}), make(chan string)
+	requested, respond := make(chan struct{}), make(chan string)
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm() // reads to the end, so that a client disconnect is noticed
 		select {
-		case asked <- struct{}{}:
+		case requested <- struct{}{}:
 		case <-r.Context().Done():
 			return
 		}
 		select {
-		case body := <-say:
+		case body := <-respond:
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte(body))
 		case <-r.Context().Done():
@@ -44,7 +44,7 @@ func TestTokenFetchSurvivesCanceledCallers(t *testing.T) {
 			t.Errorf("the first is given %q", got)
 		}
 	})
-	<-asked
+	<-requested
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	if got, err := token(left); err == nil {
@@ -58,7 +58,7 @@ func TestTokenFetchSurvivesCanceledCallers(t *testing.T) {
 		})
 	}
 	giveUp()
-	<-asked
-	say <- `{"access_token":"t","token_type":"bearer"}`
+	<-requested
+	respond <- `{"access_token":"t","token_type":"bearer"}`
 	wg.Wait()
 }

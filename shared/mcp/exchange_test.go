@@ -53,9 +53,9 @@ func TestDiscoverRetriesContradictoryVersionErrors(t *testing.T) {
 		return `{"jsonrpc":"2.0","id":0,"error":{"code":` + code + `,"message":"no","data":{"supported":` + supported + `}}}`
 	}
 	for name, c := range map[string]struct {
-		first  string
-		asked  int
-		modern bool
+		first    string
+		requests int
+		modern   bool
 	}{
 		"at once":         {good, 1, true},
 		"again":           {refused("-32022", `["2026-07-28"]`), 2, true},
@@ -63,11 +63,11 @@ func TestDiscoverRetriesContradictoryVersionErrors(t *testing.T) {
 		"another error":   {refused("-32601", `["2026-07-28"]`), 1, false},
 		"other types":     {refused(`"-32022"`, `"2026-07-28"`), 1, false},
 	} {
-		asked := 0
+		requests := 0
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			answer := good
-			if asked++; asked == 1 {
+			if requests++; requests == 1 {
 				answer = c.first
 			}
 			if answer != good {
@@ -77,8 +77,8 @@ func TestDiscoverRetriesContradictoryVersionErrors(t *testing.T) {
 		}))
 		u := &Upstream{URL: s.URL, Via: http.DefaultTransport}
 		hello, _, err := u.Discover(context.Background())
-		if s.Close(); err != nil || asked != c.asked || (hello != nil) != c.modern {
-			t.Errorf("%s: asked %d times, %s %v", name, asked, hello, err)
+		if s.Close(); err != nil || requests != c.requests || (hello != nil) != c.modern {
+			t.Errorf("%s: asked %d times, %s %v", name, requests, hello, err)
 		}
 	}
 }

@@ -18,11 +18,11 @@ func repeating(t *testing.T, transport string) *httptest.Server {
 	t.Helper()
 	var posted chan []byte
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		said := ""
+		message := ""
 		for name, v := range r.Header {
-			said += name + " is " + strings.Join(v, ",") + "; "
+			message += name + " is " + strings.Join(v, ",") + "; "
 			if user, password, ok := r.BasicAuth(); ok {
-				said += user + " " + password
+				message += user + " " + password
 			}
 		}
 		if transport == TransportSSE && r.Method == http.MethodGet {
@@ -43,7 +43,7 @@ func repeating(t *testing.T, transport string) *httptest.Server {
 		raw, _ := io.ReadAll(r.Body)
 		var m Message
 		_ = json.Unmarshal(raw, &m)
-		text, _ := json.Marshal(said)
+		text, _ := json.Marshal(message)
 		answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":%s,"version":"1"},"instructions":%s,"content":[{"type":"text","text":%s}]}}`, m.ID, text, text, text)
 		if m.Method == "fails" {
 			answer = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s,"data":{"why":[%s]}}}`, m.ID, text, text)

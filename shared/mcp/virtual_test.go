@@ -32,14 +32,14 @@ func TestCheckMembersRejectsAmbiguousNames(t *testing.T) {
 		for i := range s.Members {
 			m := &s.Members[i]
 			tool := name.Draw(t, "tool")
-			given := m.ExposedName(tool)
-			back, ok := m.UpstreamTool(given)
-			if ok && back != tool && m.Rename[back] != given {
-				t.Fatalf("%+v: %s is given as %s, which is %s", m, tool, given, back)
+			exposed := m.ExposedName(tool)
+			back, ok := m.UpstreamTool(exposed)
+			if ok && back != tool && m.Rename[back] != exposed {
+				t.Fatalf("%+v: %s is given as %s, which is %s", m, tool, exposed, back)
 			}
 			for j := range s.Members {
-				if other, has := s.Members[j].UpstreamTool(given); has && j != i && ok {
-					t.Fatalf("%s is %s of member %d and %s of member %d: %+v", given, back, i, other, j, s.Members)
+				if other, has := s.Members[j].UpstreamTool(exposed); has && j != i && ok {
+					t.Fatalf("%s is %s of member %d and %s of member %d: %+v", exposed, back, i, other, j, s.Members)
 				}
 			}
 			if !m.includes(tool) && ok && back == tool {

@@ -138,8 +138,8 @@ var (
 	begun = time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
 )
 
-// house is a store with a webhook and a worker whose clock the test moves.
-type house struct {
+// fixture is a store with a webhook and a worker whose clock the test moves.
+type fixture struct {
 	store store.Store
 	book  *book
 	in    *receiver
@@ -148,19 +148,19 @@ type house struct {
 	log   *Log
 }
 
-func newHouse(t *testing.T, s store.Store) *house {
-	h := &house{store: s, in: newReceiver(t), now: begun}
+func newFixture(t *testing.T, s store.Store) *fixture {
+	h := &fixture{store: s, in: newReceiver(t), now: begun}
 	h.book = &book{all: map[string]*Target{"w1": {Scope: org, ID: "w1", URL: h.in.URL, Active: true, Secrets: []string{NewSecret(), NewSecret()}}}}
 	clock := func() time.Time { return h.now }
 	h.work, h.log = h.worker(clock), NewLog(s, clock)
 	return h
 }
 
-func (h *house) worker(clock func() time.Time) *Worker {
+func (h *fixture) worker(clock func() time.Time) *Worker {
 	return &Worker{Store: h.store, Directory: h.book, Via: http.DefaultTransport, Mailer: h.book, Now: clock}
 }
 
-func (h *house) raise(t *testing.T, e Event) {
+func (h *fixture) raise(t *testing.T, e Event) {
 	t.Helper()
 	e.Org = org.Org
 	if err := Raise(context.Background(), h.store, e, h.now); err != nil {
@@ -168,14 +168,14 @@ func (h *house) raise(t *testing.T, e Event) {
 	}
 }
 
-func (h *house) run(t *testing.T) {
+func (h *fixture) run(t *testing.T) {
 	t.Helper()
 	if err := h.work.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (h *house) list(t *testing.T, to string) []*Delivery {
+func (h *fixture) list(t *testing.T, to string) []*Delivery {
 	t.Helper()
 	all, _, err := h.log.List(context.Background(), org, to, "", "", 1000)
 	if err != nil {
@@ -185,7 +185,7 @@ func (h *house) list(t *testing.T, to string) []*Delivery {
 }
 
 // waits counts what is left to be done, now or later.
-func (h *house) waits(t *testing.T) (n int) {
+func (h *fixture) waits(t *testing.T) (n int) {
 	t.Helper()
 	for i := range queues {
 		page, err := h.store.Table(store.Control).Query(context.Background(), store.Query{Partition: queueOf(i)})
@@ -210,7 +210,7 @@ func TestSignaturesAreThoseOfTheStandard(t *testing.T) {
 func TestAnEventReachesWhoeverTakesIt(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {
-		h := newHouse(t, s)
+		h := newFixture(t, s)
 		other := newReceiver(t)
 		h.book.all["w2"] = &Target{Scope: org, ID: "w2", URL: other.URL, Active: true, Events: []string{KeyRotated}}
 		h.book.all["w3"] = &Target{Scope: store.Scope{Org: "o", Workspace: "elsewhere"}, ID: "w3", URL: other.URL, Active: true}
@@ -250,7 +250,7 @@ func TestAnEventReachesWhoeverTakesIt(t *testing.T) {
 func TestADeliveryIsTriedForDaysAndCanBeSentAgain(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {
-		h := newHouse(t, s)
+		h := newFixture(t, s)
 		ctx := context.Background()
 		h.in.answer(http.StatusFound) // which is not followed
 		h.raise(t, Event{Type: KeyRotated})
@@ -299,7 +299,7 @@ func TestADeliveryThatWaitsCanBeSentAtOnce(t *testing.T) {
 	t.Parallel()
 	for attempts := range backoff {
 		onEach(t, func(t *testing.T, s store.Store) {
-			h := newHouse(t, s)
+			h := newFixture(t, s)
 			ctx := context.Background()
 			h.in.answer(http.StatusInternalServerError)
 			h.raise(t, Event{Type: KeyRotated})
@@ -330,7 +330,7 @@ func TestADeliveryThatWaitsCanBeSentAtOnce(t *testing.T) {
 
 func TestAReceiverThatIsGoneIsDisabled(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, openSQLite(t))
+	h := newFixture(t, openSQLite(t))
 	h.in.answer(http.StatusGone)
 	h.raise(t, Event{Type: KeyRotated})
 	h.run(t)
@@ -359,7 +359,7 @@ func TestAReceiverThatIsGoneIsDisabled(t *testing.T) {
 // those to other receivers do not.
 func TestAReceiverThatIsDownHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, openSQLite(t))
+	h := newFixture(t, openSQLite(t))
 	down := newReceiver(t)
 	down.Close()
 	h.book.all["down"] = &Target{Scope: org, ID: "down", URL: down.URL, Active: true}
@@ -384,7 +384,7 @@ func TestAReceiverThatIsDownHoldsNobodyUp(t *testing.T) {
 func TestWorkersAtATimeSendEachThingOnce(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {
-		h := newHouse(t, s)
+		h := newFixture(t, s)
 		h.book.people = []string{"ann@example.com"}
 		const events = 12
 		var wg sync.WaitGroup
@@ -425,7 +425,7 @@ func TestWorkersAtATimeSendEachThingOnce(t *testing.T) {
 func TestAnAttemptThatDiedIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {
-		h := newHouse(t, s)
+		h := newFixture(t, s)
 		h.raise(t, Event{Type: KeyRotated})
 		r := &run{Worker: h.work, down: map[string]bool{}}
 		for n := range queues {
@@ -460,7 +460,7 @@ func TestAnAttemptThatDiedIsMadeAgain(t *testing.T) {
 
 func TestAMailThatIsRefusedIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, openSQLite(t))
+	h := newFixture(t, openSQLite(t))
 	h.book.people, h.book.refuse = []string{"ann@example.com"}, true
 	h.raise(t, Event{Type: BudgetExhausted, Summary: "over", Audience: Audience{Key: "k"}})
 	h.run(t)
@@ -475,7 +475,7 @@ func TestAMailThatIsRefusedIsTriedAgain(t *testing.T) {
 // Lists are walked from the newest on, a page at a time, filtered by status.
 func TestTheLogIsWalkedByPages(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, openSQLite(t))
+	h := newFixture(t, openSQLite(t))
 	for range 25 {
 		h.now = h.now.Add(time.Second)
 		h.raise(t, Event{Type: KeyRotated})

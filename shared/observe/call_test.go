@@ -10,7 +10,7 @@ import (
 
 // Calls of MCP servers and agents are spans by the names of their protocols, and none of
 // them is taken for a request of a model.
-func TestCallsAreToldByTheirProtocol(t *testing.T) {
+func TestCallsAreNamedByTheirProtocol(t *testing.T) {
 	call := func(change func(r *usage.Record)) usage.Record {
 		r := record()
 		r.ID, r.Endpoint, r.Provider, r.ProviderSlug, r.RequestModel, r.Model, r.FinishReason = "01L", "mcp", "mcp", "files", "search", "search", ""

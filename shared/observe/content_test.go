@@ -13,29 +13,29 @@ import (
 	"gateway/shared/usage"
 )
 
-func TestContentIsToldWhereItIsAskedFor(t *testing.T) {
+func TestContentIsExportedOnRequest(t *testing.T) {
 	t.Parallel()
 	bodies := usage.Bodies{
 		Request:  []byte(`{"model":"m","max_tokens":9,"temperature":0.5,"stop":["a"],"messages":[{"role":"user","content":"what"}]}`),
 		Response: []byte(`{"id":"r1","choices":[{"message":{"content":"that"},"finish_reason":"stop"}]}`),
 	}
-	for _, asked := range []bool{true, false} {
+	for _, requested := range []bool{true, false} {
 		c := newCollector(t)
-		e := exporter(c, Destination{Content: asked})
+		e := exporter(c, Destination{Content: requested})
 		e.Bodies = func(context.Context, *usage.Record) (usage.Bodies, bool) { return bodies, true }
 		e.Export(t.Context(), []usage.Record{record()})
 		got := values(c.spans(t)[0].Attributes)
-		if _, told := got[attrInputMessages]; told != asked {
-			t.Errorf("asked for: %v, told: %v", asked, told)
+		if _, present := got[attrInputMessages]; present != requested {
+			t.Errorf("asked for: %v, told: %v", requested, present)
 		}
-		if asked {
+		if requested {
 			holds(t, got, map[string]any{
 				attrMaxTokens: int64(9), attrTemperature: 0.5, attrResponseID: "r1",
 				attrInputMessages:  `[{"role":"user","parts":[{"type":"text","content":"what"}]}]`,
 				attrOutputMessages: `[{"role":"assistant","parts":[{"type":"text","content":"that"}],"finish_reason":"stop"}]`,
 			})
 		}
-		if !asked && strings.Contains(string(slices.Concat(c.bodies...)), "what") {
+		if !requested && strings.Contains(string(slices.Concat(c.bodies...)), "what") {
 			t.Error("content is told that nobody asked for")
 		}
 	}

@@ -212,7 +212,7 @@ func TestARequestIsASpanWithTodaysNames(t *testing.T) {
 	}
 }
 
-func TestTheNewerNamesStandAlone(t *testing.T) {
+func TestTheNewerNamesAreUsedAlone(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(*Exporter, *Destination){
 		"destination":  func(_ *Exporter, d *Destination) { d.OptIn = "http, " + Newest },
@@ -259,7 +259,7 @@ func TestTheNewerNamesStandAlone(t *testing.T) {
 	}
 }
 
-func TestNamesStandInOneFile(t *testing.T) {
+func TestNamesAreInOneFile(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -219,7 +219,7 @@ func TestModesRegionsAndContextTiers(t *testing.T) {
 	}
 }
 
-func TestBatchKeepsTheRatesItDoesNotName(t *testing.T) {
+func TestBatchRetainsUnnamedRates(t *testing.T) {
 	p := lookup(t, "anthropic", "claude-sonnet-4-5", Options{Mode: "batch"})
 	if got := perMillion(t, p, CacheRead); got != 300*milli {
 		t.Errorf("cache read in a batch: %d", got)

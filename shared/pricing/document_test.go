@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDocumentsTellPricesInCents(t *testing.T) {
+func TestDocumentsShowPricesInCents(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ provider, model, want string }{
 		{"openai", "gpt-4o", `"request_token":{"price":0.00025,"price_usd":0.0000025},"response_token":{"price":0.001,"price_usd":0.00001}`},

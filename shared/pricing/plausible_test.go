@@ -34,7 +34,7 @@ func TestEveryClassOfUsageIsLimited(t *testing.T) {
 	}
 }
 
-func TestPlausibleUsageIsKept(t *testing.T) {
+func TestPlausibleUsageIsAccepted(t *testing.T) {
 	t.Parallel()
 	var u Usage
 	u.Set(Input, 2_000_000)

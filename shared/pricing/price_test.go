@@ -109,12 +109,12 @@ func everyModel(yield func(provider, model string) bool) {
 // Tokens that come from the cache never cost more than the same tokens read
 // anew, for every model of the list but the ones whose list price says so.
 func TestACacheHitNeverRaisesTheCost(t *testing.T) {
-	dearer := []string{"openrouter/nvidia/nemotron-3-super-120b-a12b"}
+	exceptions := []string{"openrouter/nvidia/nemotron-3-super-120b-a12b"}
 	for provider, model := range everyModel {
 		for _, mode := range []string{"standard", "batch", "flex", "priority"} {
 			for _, size := range []int64{0, 1_000_000} {
 				p, ok := Default().Price(provider, model, Options{Mode: mode, ContextTokens: size})
-				if !ok || p.has&(1<<Input) == 0 || slices.Contains(dearer, provider+"/"+model) {
+				if !ok || p.has&(1<<Input) == 0 || slices.Contains(exceptions, provider+"/"+model) {
 					continue
 				}
 				var cold, warm Usage

@@ -74,7 +74,7 @@ func TestTheListItselfIsASheet(t *testing.T) {
 }
 
 func TestBadSheetsAreRefusedWhole(t *testing.T) {
-	for text, says := range map[string]string{
+	for text, message := range map[string]string{
 		"":                                                     "is empty",
 		"{\"openai\":{}}":                                      "line 1: must be prices",
 		"<html>":                                               "line 1: must be prices",
@@ -100,13 +100,13 @@ func TestBadSheetsAreRefusedWhole(t *testing.T) {
 		"prices\tx\t1\nopenai\ta\tinput=1" + strings.Repeat(" ", maxSheetLine): "bytes, 16384 are allowed",
 		strings.Repeat("#", MaxSheet+1):                                        "are allowed",
 	} {
-		if _, err := ParseSheet([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.60q: %v, want %q", text, err, says)
+		if _, err := ParseSheet([]byte(text)); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%.60q: %v, want %q", text, err, message)
 		}
 	}
 }
 
-func TestASheetThatForgetsAModelLosesIt(t *testing.T) {
+func TestASheetWithoutAModelRemovesIt(t *testing.T) {
 	read := func(lines ...string) *Sheet {
 		s, err := ParseSheet([]byte(fmt.Sprintf("prices\tx\t%d\n%s\n", len(lines), strings.Join(lines, "\n"))))
 		if err != nil {

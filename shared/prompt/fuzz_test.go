@@ -35,13 +35,13 @@ func FuzzTemplate(f *testing.F) {
 		}
 		for _, inJSON := range []bool{false, true} {
 			out, err := tpl.Render(v, func(Reference) (*Template, error) { return part, nil }, inJSON)
-			var told *fault.Fault
+			var rejection *fault.Fault
 			switch {
 			case err == nil && len(out) > MaxRendered:
 				t.Fatalf("%d bytes", len(out))
 			case err == nil && tpl.Static() && text != out && !strings.Contains(text, "{{!"):
 				t.Fatalf("%q renders to %q", text, out)
-			case err == nil, errors.Is(err, ErrTooLong), errors.Is(err, ErrTooDeep), errors.Is(err, ErrTooLarge), errors.As(err, &told):
+			case err == nil, errors.Is(err, ErrTooLong), errors.Is(err, ErrTooDeep), errors.Is(err, ErrTooLarge), errors.As(err, &rejection):
 			default:
 				t.Fatalf("%q: %v", text, err)
 			}

@@ -64,7 +64,7 @@ func TestTemplatesAreMustache(t *testing.T) {
 	}
 }
 
-func TestBrokenTemplatesTellWhere(t *testing.T) {
+func TestBrokenTemplatesReportThePosition(t *testing.T) {
 	t.Parallel()
 	for template, at := range map[string][2]int{
 		"{{": {1, 1}, "ab\nc {{x": {2, 3}, "{{{x}}": {1, 1}, "{{}}": {1, 1}, "{{ }}": {1, 1}, "{{#}}": {1, 1}, "a{{/b}}": {1, 2}, "{{#a}}{{/b}}": {1, 7},

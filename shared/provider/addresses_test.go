@@ -42,10 +42,10 @@ func TestNoAddressChangesWithoutItsSecrets(t *testing.T) {
 		saved := func() (func(Change) error, *Integration) {
 			rec, i := newRecord(), &Integration{AIProviderID: p.ID}
 			ch := whole(p)
-			if err := ch.Apply(ctx, keeper, rec, i); err != nil {
+			if err := ch.Apply(ctx, changeStore, rec, i); err != nil {
 				t.Fatalf("%s: %v", p.ID, err)
 			}
-			return func(ch Change) error { rec.Rev++; return ch.Apply(ctx, keeper, rec, i) }, i
+			return func(ch Change) error { rec.Rev++; return ch.Apply(ctx, changeStore, rec, i) }, i
 		}
 		fields := []Field{{Name: customHost, Form: BaseURL}}
 		for _, f := range p.Fields {

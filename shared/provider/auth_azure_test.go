@@ -19,8 +19,8 @@ import (
 // entra is a token service that checks what it is sent.
 type entra struct {
 	*httptest.Server
-	t     *testing.T
-	asked int
+	t        *testing.T
+	requests int
 }
 
 func newEntra(t *testing.T) *entra {
@@ -33,7 +33,7 @@ func newEntra(t *testing.T) *entra {
 }
 
 func (e *entra) serve(w http.ResponseWriter, r *http.Request) {
-	e.asked++
+	e.requests++
 	body, _ := io.ReadAll(r.Body)
 	form, _ := url.ParseQuery(string(body))
 	proved := form.Get("client_secret") == "right secret" ||
@@ -46,7 +46,7 @@ func (e *entra) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(401)
 		fmt.Fprintf(w, `{"error":"invalid_client","error_description":"the secret %s is wrong"}`, form.Get("client_secret"))
 	default:
-		fmt.Fprintf(w, `{"token_type":"Bearer","expires_in":3599,"access_token":"token-%d-for-%s"}`, e.asked, url.QueryEscape(form.Get("scope")))
+		fmt.Fprintf(w, `{"token_type":"Bearer","expires_in":3599,"access_token":"token-%d-for-%s"}`, e.requests, url.QueryEscape(form.Get("scope")))
 	}
 }
 
@@ -119,7 +119,7 @@ func TestRefusedEntraCredentialsNameTheFieldAndNotTheSecret(t *testing.T) {
 	}
 }
 
-func TestTheGatewaysOwnAzureIdentityIsLentOnlyWhenTheOperatorSaysSo(t *testing.T) {
+func TestAzureIdentityOfTheGatewayRequiresTheOperator(t *testing.T) {
 	newEntra(t)
 	tokens := NewTokens(http.DefaultTransport, time.Now)
 	file := filepath.Join(t.TempDir(), "token")

@@ -68,8 +68,8 @@ func between(s, from, to string) string {
 	return s
 }
 
-// stillClock stands still and fetches by transport.
-func stillClock(transport http.RoundTripper) *Tokens {
+// stoppedClock stands still and fetches by transport.
+func stoppedClock(transport http.RoundTripper) *Tokens {
 	return NewTokens(transport, func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) })
 }
 
@@ -116,7 +116,7 @@ func TestRequestsToAWSAreSignedAsTheyAreSent(t *testing.T) {
 			req.Header.Set("X-Amz-Security-Token", "the-client's")
 			req.Header.Set("X-Amz-Content-Sha256", "0")
 			req.Header.Set("X-Amzn-Bedrock-Guardrailidentifier", "g")
-			target := Target{Provider: row(t, c.provider), Credential: Credential{Fields: with(ownKeys, "aws_session_token", "session")}, Signer: stillClock(nil)}
+			target := Target{Provider: row(t, c.provider), Credential: Credential{Fields: with(ownKeys, "aws_session_token", "session")}, Signer: stoppedClock(nil)}
 			if err := target.Authorize(context.Background(), req, body); err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestRequestsToAWSAreSignedAsTheyAreSent(t *testing.T) {
 func TestASecretOfAnotherIsNotRemembered(t *testing.T) {
 	signed := func(secret string) string {
 		req := request(t, "POST", "https://h.example.com/model/m/converse", []byte("{}"))
-		target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: with(ownKeys, "aws_secret_access_key", secret)}, Signer: stillClock(nil)}
+		target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: with(ownKeys, "aws_secret_access_key", secret)}, Signer: stoppedClock(nil)}
 		if err := target.Authorize(context.Background(), req, []byte("{}")); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestASecretOfAnotherIsNotRemembered(t *testing.T) {
 
 func TestObjectsOfS3AreSignedWithTheirHash(t *testing.T) {
 	req := request(t, "PUT", "https://b.s3.eu-west-1.amazonaws.com/a%2Fb/c?partNumber=1&uploadId=x", []byte("data"))
-	target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: with(ownKeys, "aws_service", "s3")}, Signer: stillClock(nil)}
+	target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: with(ownKeys, "aws_service", "s3")}, Signer: stoppedClock(nil)}
 	if err := target.Authorize(context.Background(), req, []byte("data")); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestObjectsOfS3AreSignedWithTheirHash(t *testing.T) {
 }
 
 func TestAStreamedBodyIsReadToBeSigned(t *testing.T) {
-	target := Target{Provider: row(t, "sagemaker"), Credential: Credential{Fields: ownKeys}, Signer: stillClock(nil)}
+	target := Target{Provider: row(t, "sagemaker"), Credential: Credential{Fields: ownKeys}, Signer: stoppedClock(nil)}
 	req := request(t, "POST", "https://h.example.com/endpoints/e/invocations", nil)
 	req.Body, req.ContentLength = io.NopCloser(strings.NewReader("streamed")), -1
 	if err := target.Authorize(context.Background(), req, nil); err != nil {
@@ -203,13 +203,13 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 const stsGood = `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials><AccessKeyId>ASIAROLE</AccessKeyId><SecretAccessKey>role-secret</SecretAccessKey><SessionToken>role-session</SessionToken><Expiration>2026-03-01T13:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`
 
-func TestRolesAreAssumedOnceAndKept(t *testing.T) {
+func TestRolesAreAssumedOnceAndCached(t *testing.T) {
 	var calls atomic.Int32
-	var asked url.Values
+	var form url.Values
 	sts := answerFunc(func(r *http.Request) (*http.Response, error) {
 		calls.Add(1)
 		body, _ := io.ReadAll(r.Body)
-		asked, _ = url.ParseQuery(string(body))
+		form, _ = url.ParseQuery(string(body))
 		if r.URL.Host != "sts.eu-west-1.amazonaws.com" || !strings.Contains(r.Header.Get("Authorization"), "AKIDEXAMPLE/20260301/eu-west-1/sts/") {
 			t.Errorf("%s %v", r.URL, r.Header)
 		}
@@ -220,7 +220,7 @@ func TestRolesAreAssumedOnceAndKept(t *testing.T) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(stsGood))}, nil
 	})
 	target := Target{
-		Provider: row(t, "bedrock"), Signer: stillClock(sts),
+		Provider: row(t, "bedrock"), Signer: stoppedClock(sts),
 		Credential: Credential{Fields: with(ownKeys, "aws_auth_type", "assumedRole", "aws_role_arn", "arn:aws:iam::123456789012:role/models", "aws_external_id", "ext")},
 	}
 	for range 3 {
@@ -235,8 +235,8 @@ func TestRolesAreAssumedOnceAndKept(t *testing.T) {
 	if calls.Load() != 1 {
 		t.Errorf("%d calls", calls.Load())
 	}
-	if asked.Get("RoleArn") != "arn:aws:iam::123456789012:role/models" || asked.Get("ExternalId") != "ext" || asked.Get("Action") != "AssumeRole" {
-		t.Errorf("%v", asked)
+	if form.Get("RoleArn") != "arn:aws:iam::123456789012:role/models" || form.Get("ExternalId") != "ext" || form.Get("Action") != "AssumeRole" {
+		t.Errorf("%v", form)
 	}
 	target.Credential.Fields["aws_external_id"] = "another"
 	if err := target.Authorize(context.Background(), request(t, "POST", "https://h.example.com/x", nil), nil); err != nil || calls.Load() != 2 {
@@ -256,7 +256,7 @@ func TestTheOperatorsSourceRoleIsAssumedFirst(t *testing.T) {
 		roles = append(roles, form.Get("RoleArn")+" by "+between(r.Header.Get("Authorization"), "Credential=", "/")+" at "+r.URL.String())
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(stsGood))}, nil
 	})
-	target := Target{Provider: row(t, "bedrock"), Signer: stillClock(sts), Credential: Credential{Fields: map[string]string{"aws_auth_type": "assumedRole", "aws_role_arn": "arn:aws:iam::2:role/theirs"}}}
+	target := Target{Provider: row(t, "bedrock"), Signer: stoppedClock(sts), Credential: Credential{Fields: map[string]string{"aws_auth_type": "assumedRole", "aws_role_arn": "arn:aws:iam::2:role/theirs"}}}
 	if err := target.Authorize(context.Background(), request(t, "POST", "https://h.example.com/x", nil), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -278,13 +278,13 @@ func TestAWSCredentialsThatAreRefused(t *testing.T) {
 		})
 	}
 	for _, c := range []struct {
-		name   string
-		fields map[string]string
-		caller bool
-		lend   bool
-		rt     http.RoundTripper
-		status int
-		field  string
+		name    string
+		fields  map[string]string
+		caller  bool
+		allowed bool
+		rt      http.RoundTripper
+		status  int
+		field   string
 	}{
 		{"no keys", nil, false, false, nil, 400, "aws_access_key_id"},
 		{"no secret", map[string]string{"aws_access_key_id": "A"}, false, false, nil, 400, "aws_secret_access_key"},
@@ -304,10 +304,10 @@ func TestAWSCredentialsThatAreRefused(t *testing.T) {
 		{"the token service cannot be reached", role, false, true, answerFunc(func(*http.Request) (*http.Response, error) { return nil, errors.New("no route") }), 503, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.lend {
+			if c.allowed {
 				t.Setenv(awsServiceRoleVariable, "true")
 			}
-			target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: c.fields}, CallerKey: c.caller, Signer: stillClock(c.rt)}
+			target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: c.fields}, CallerKey: c.caller, Signer: stoppedClock(c.rt)}
 			req := request(t, "POST", "https://h.example.com/x", nil)
 			req.Header.Set("Authorization", "Bearer caller")
 			f := fault.From(target.Authorize(context.Background(), req, nil))
@@ -320,7 +320,7 @@ func TestAWSCredentialsThatAreRefused(t *testing.T) {
 		})
 	}
 	t.Setenv(awsServiceRoleVariable, "true")
-	target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: map[string]string{"aws_auth_type": "serviceRole"}}, Signer: stillClock(nil)}
+	target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: map[string]string{"aws_auth_type": "serviceRole"}}, Signer: stoppedClock(nil)}
 	req := request(t, "POST", "https://h.example.com/x", nil)
 	if err := target.Authorize(context.Background(), req, nil); err != nil || !strings.Contains(req.Header.Get("Authorization"), "AKIDPROCESS") {
 		t.Errorf("%v %v", err, req.Header)
@@ -364,7 +364,7 @@ func TestFamiliesOfBedrockModels(t *testing.T) {
 	}
 }
 
-func TestTheModelBehindAProfileIsAskedForOnce(t *testing.T) {
+func TestTheModelOfAProfileIsFetchedOnce(t *testing.T) {
 	const profile = "arn:aws:bedrock:eu-west-1:1:application-inference-profile/abc"
 	status, calls := 200, 0
 	rt := answerFunc(func(r *http.Request) (*http.Response, error) {
@@ -377,7 +377,7 @@ func TestTheModelBehindAProfileIsAskedForOnce(t *testing.T) {
 		}
 		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(`{"models":[{"modelArn":"arn:aws:bedrock:eu-west-1::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0"}]}`))}, nil
 	})
-	target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: with(ownKeys, "anthropic_beta", "a, b")}, Signer: stillClock(rt)}
+	target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: with(ownKeys, "anthropic_beta", "a, b")}, Signer: stoppedClock(rt)}
 	for range 2 {
 		if tr := target.TraitsFor(context.Background(), profile); tr.Family != "anthropic" || tr.Schema != chat.SchemaNative || strings.Join(tr.Betas, "|") != "a|b" {
 			t.Errorf("%+v", tr)
@@ -387,7 +387,7 @@ func TestTheModelBehindAProfileIsAskedForOnce(t *testing.T) {
 		t.Errorf("%d calls", calls)
 	}
 	status, calls = 403, 0
-	target.Signer = stillClock(rt)
+	target.Signer = stoppedClock(rt)
 	for range 2 {
 		if tr := target.TraitsFor(context.Background(), profile); tr.Family != "" {
 			t.Errorf("%+v", tr)

@@ -244,9 +244,9 @@ func TestWhatIsAHostOfTheCallers(t *testing.T) {
 	}
 }
 
-// TestVariantsThatSeeOrHear: the beginning of a name says nothing about a variant whose
+// TestVariantsWithVisionOrAudio: the beginning of a name says nothing about a variant whose
 // name says what it accepts.
-func TestVariantsThatSeeOrHear(t *testing.T) {
+func TestVariantsWithVisionOrAudio(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		provider, model string

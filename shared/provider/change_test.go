@@ -40,7 +40,7 @@ func (brokenSealer) Seal(context.Context, seal.Binding, []byte) ([]byte, error) 
 	return nil, errors.New("no key")
 }
 
-var keeper = ChangeStore{Sealer: plainSealer{}, CheckURL: egress.Policy{}.CheckURL}
+var changeStore = ChangeStore{Sealer: plainSealer{}, CheckURL: egress.Policy{}.CheckURL}
 
 func newRecord() *resource.Record {
 	return &resource.Record{Scope: store.Scope{Org: "o"}, Kind: KindIntegration, ID: "i"}
@@ -94,7 +94,7 @@ func TestEverySecretFieldIsSealed(t *testing.T) {
 			}
 		}
 		rec, i := newRecord(), &Integration{AIProviderID: p.ID}
-		if err := ch.Apply(context.Background(), keeper, rec, i); err != nil {
+		if err := ch.Apply(context.Background(), changeStore, rec, i); err != nil {
 			t.Errorf("%s: %v", p.ID, err)
 			continue
 		}
@@ -123,10 +123,10 @@ func TestEverySecretFieldIsSealed(t *testing.T) {
 	}
 }
 
-func TestChangeKeepsWhatItDoesNotName(t *testing.T) {
+func TestChangeRetainsUnnamedFields(t *testing.T) {
 	ctx := context.Background()
 	rec, i := newRecord(), &Integration{AIProviderID: "bedrock"}
-	apply := func(ch Change) error { rec.Rev++; return ch.Apply(ctx, keeper, rec, i) }
+	apply := func(ch Change) error { rec.Rev++; return ch.Apply(ctx, changeStore, rec, i) }
 	if err := apply(Change{Configurations: map[string]any{"aws_auth_type": "accessKey", "aws_region": "us-east-1", "aws_access_key_id": "A", "aws_secret_access_key": "first-secret", "custom_headers": map[string]any{"X-A": "header-secret"}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestChangeRefusesAllWrongFieldsAtOnce(t *testing.T) {
 		"two errors":       {"anthropic", Change{Configurations: map[string]any{"custom_host": "https://10.0.0.1"}}, "key configurations.custom_host"},
 	} {
 		rec, i := newRecord(), &Integration{AIProviderID: c.provider}
-		f := fault.From(c.change.Apply(context.Background(), keeper, rec, i))
+		f := fault.From(c.change.Apply(context.Background(), changeStore, rec, i))
 		if f == nil {
 			t.Errorf("%s: taken", name)
 			continue
@@ -208,7 +208,7 @@ func TestMaskedTextIsRecognised(t *testing.T) {
 
 func TestChangeWithoutASealerKeyIsUnavailable(t *testing.T) {
 	ch := Change{Key: ptr("sk-abcdefgh")}
-	err := ch.Apply(context.Background(), ChangeStore{Sealer: brokenSealer{}, CheckURL: keeper.CheckURL}, newRecord(), &Integration{AIProviderID: "openai"})
+	err := ch.Apply(context.Background(), ChangeStore{Sealer: brokenSealer{}, CheckURL: changeStore.CheckURL}, newRecord(), &Integration{AIProviderID: "openai"})
 	if !fault.Is(err, fault.ServiceUnavailable) {
 		t.Errorf("got %v", err)
 	}
@@ -217,10 +217,10 @@ func TestChangeWithoutASealerKeyIsUnavailable(t *testing.T) {
 func TestHostsAreStoredInOneSpelling(t *testing.T) {
 	rec, i := newRecord(), &Integration{AIProviderID: "openai"}
 	ch := Change{Key: ptr("sk-abcdefgh"), Configurations: map[string]any{"custom_host": "HTTPS://Models.Example.COM:443/v1"}}
-	if err := ch.Apply(context.Background(), keeper, rec, i); err != nil {
+	if err := ch.Apply(context.Background(), changeStore, rec, i); err != nil {
 		t.Fatal(err)
 	}
-	u, err := keeper.CheckURL("HTTPS://Models.Example.COM:443/v1", "")
+	u, err := changeStore.CheckURL("HTTPS://Models.Example.COM:443/v1", "")
 	if err != nil || i.Configurations["custom_host"] != u.String() {
 		t.Errorf("stored %v, want %v, %v", i.Configurations["custom_host"], u, err)
 	}
@@ -228,10 +228,10 @@ func TestHostsAreStoredInOneSpelling(t *testing.T) {
 
 func TestModelsFollowAllowAll(t *testing.T) {
 	for _, c := range []struct {
-		all, said, enabled, want bool
+		all, explicit, enabled, want bool
 	}{{true, false, false, true}, {true, true, false, false}, {false, false, false, false}, {false, true, true, true}, {true, true, true, true}} {
 		i := Integration{AllowAllModels: c.all}
-		if c.said {
+		if c.explicit {
 			i.Models = []IntegrationModel{{Slug: "m", Enabled: c.enabled}}
 		}
 		if got := i.Allows("m"); got != c.want {
@@ -259,7 +259,7 @@ func FuzzChange(f *testing.F) {
 		p := all[((n%len(all))+len(all))%len(all)]
 		rec, i := newRecord(), &Integration{AIProviderID: p.ID}
 		ch := Change{Key: &key, Configurations: fields}
-		if err := ch.Apply(context.Background(), keeper, rec, i); err != nil {
+		if err := ch.Apply(context.Background(), changeStore, rec, i); err != nil {
 			if s := fault.From(err).Status(); s != 400 {
 				t.Fatalf("status %d: %v", s, err)
 			}

@@ -25,7 +25,7 @@ func change(t *testing.T, rec *resource.Record, i *Integration, body string) err
 		t.Fatal(err)
 	}
 	ch := Change{Key: in.Key, Credentials: in.Credentials, Configurations: in.Configurations}
-	return ch.Apply(context.Background(), keeper, rec, i)
+	return ch.Apply(context.Background(), changeStore, rec, i)
 }
 
 // keys are the sealed keys by label.

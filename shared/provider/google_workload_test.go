@@ -30,17 +30,17 @@ const (
 // googleCloud stands for Google's token service, its service for service accounts,
 // AWS's token service and an identity provider.
 type googleCloud struct {
-	t      *testing.T
-	at     *clock
-	secret map[string]string // of AWS, by key id
-	asked  []string          // hosts
-	refuse string            // host that rejects
-	bad    string            // host that answers without a token
+	t        *testing.T
+	at       *clock
+	secret   map[string]string // of AWS, by key id
+	requests []string          // hosts
+	refuse   string            // host that rejects
+	bad      string            // host that answers without a token
 }
 
 func (g *googleCloud) RoundTrip(r *http.Request) (*http.Response, error) {
 	host := r.URL.Host
-	g.asked = append(g.asked, host)
+	g.requests = append(g.requests, host)
 	body := ""
 	if r.Body != nil {
 		raw, _ := io.ReadAll(r.Body)
@@ -205,12 +205,12 @@ func TestIdentitiesOfOtherCloudsAreTradedForTokens(t *testing.T) {
 					t.Fatalf("%q %v", got, err)
 				}
 			}
-			if !slices.Equal(cloud.asked, c.hosts) {
-				t.Errorf("asked %v, want %v", cloud.asked, c.hosts)
+			if !slices.Equal(cloud.requests, c.hosts) {
+				t.Errorf("asked %v, want %v", cloud.requests, c.hosts)
 			}
 			cloud.at.add(2 * time.Hour)
-			if _, err := bearerOf(t, target); err != nil || len(cloud.asked) != 2*len(c.hosts) {
-				t.Errorf("afterwards: %v, asked %v", err, cloud.asked)
+			if _, err := bearerOf(t, target); err != nil || len(cloud.requests) != 2*len(c.hosts) {
+				t.Errorf("afterwards: %v, asked %v", err, cloud.requests)
 			}
 		})
 	}
@@ -225,9 +225,9 @@ func TestIdentitiesAreNotShared(t *testing.T) {
 		if change != "" {
 			fields[change] = "svc@proj.iam.gserviceaccount.com"
 		}
-		before := len(cloud.asked)
-		if _, err := bearerOf(t, vertexTarget(t, tokens, fields)); err != nil || len(cloud.asked) == before {
-			t.Errorf("%d: %v, asked %v", i, err, cloud.asked)
+		before := len(cloud.requests)
+		if _, err := bearerOf(t, vertexTarget(t, tokens, fields)); err != nil || len(cloud.requests) == before {
+			t.Errorf("%d: %v, asked %v", i, err, cloud.requests)
 		}
 	}
 }
@@ -293,8 +293,8 @@ func TestIdentitiesThatAreRefused(t *testing.T) {
 			target.CallerKey = c.caller
 			_, err := bearerOf(t, target)
 			f := fault.From(err)
-			if err == nil || f.Field != c.field || f.Status() != 400 || len(cloud.asked) != 0 {
-				t.Errorf("got %v at %q, asked %v", err, f.Field, cloud.asked)
+			if err == nil || f.Field != c.field || f.Status() != 400 || len(cloud.requests) != 0 {
+				t.Errorf("got %v at %q, asked %v", err, f.Field, cloud.requests)
 			}
 			if err != nil && (strings.Contains(err.Error(), "secret") && strings.Contains(err.Error(), "of-the-test") || strings.Contains(err.Error(), "passwd")) {
 				t.Errorf("tells too much: %v", err)
@@ -306,9 +306,9 @@ func TestIdentitiesThatAreRefused(t *testing.T) {
 // TestTradesThatFail keep the reason of the service and nothing else of its answer.
 func TestTradesThatFail(t *testing.T) {
 	for _, c := range []struct {
-		name, refuse, bad, says string
-		code                    fault.Code
-		status                  int
+		name, refuse, bad, message string
+		code                       fault.Code
+		status                     int
 	}{
 		{"the pool does not trust it", "sts.googleapis.com", "", "invalid_grant", fault.ProviderError, 401},
 		{"the account may not be impersonated", "iamcredentials.googleapis.com", "", "PERMISSION_DENIED", fault.ProviderError, 401},
@@ -323,7 +323,7 @@ func TestTradesThatFail(t *testing.T) {
 			target := vertexTarget(t, NewTokens(cloud, cloud.at.now), map[string]string{"vertex_auth_type": googleWorkload, accountField: externalJSON(sourceJSON, impersonate)})
 			_, err := bearerOf(t, target)
 			f := fault.From(err)
-			if f == nil || f.Code != c.code || f.Status() != c.status || !strings.Contains(f.Error(), c.says) || strings.Contains(f.Error(), "secret-of-the-test") {
+			if f == nil || f.Code != c.code || f.Status() != c.status || !strings.Contains(f.Error(), c.message) || strings.Contains(f.Error(), "secret-of-the-test") {
 				t.Errorf("got %v", err)
 			}
 		})

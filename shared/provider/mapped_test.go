@@ -38,19 +38,19 @@ func guarded(t testing.TB) http.RoundTripper {
 	return rt
 }
 
-// house resolves references over real connections.
-type house struct {
+// resolvers resolves references over real connections.
+type resolvers struct {
 	*reference.Resolver
 	clock *clock
 }
 
-func newHouse(t testing.TB, rt http.RoundTripper) *house {
+func newResolvers(t testing.TB, rt http.RoundTripper) *resolvers {
 	t.Helper()
 	c := newClock()
 	if rt == nil {
 		rt = guarded(t)
 	}
-	return &house{reference.New(rt, provider.Proofs{Tokens: provider.NewTokens(rt, c.now)}, c.now), c}
+	return &resolvers{reference.New(rt, provider.Proofs{Tokens: provider.NewTokens(rt, c.now)}, c.now), c}
 }
 
 // source is a reference that holds for a test.
@@ -75,7 +75,7 @@ func source(t testing.TB, manager, path string, auth, secrets map[string]string)
 }
 
 // reads asks for a secret and reads it.
-func (h *house) reads(t testing.TB, s *reference.Source, key, format, want string) {
+func (h *resolvers) reads(t testing.TB, s *reference.Source, key, format, want string) {
 	t.Helper()
 	v, _, err := h.Value(context.Background(), s)
 	if err != nil {
@@ -87,7 +87,7 @@ func (h *house) reads(t testing.TB, s *reference.Source, key, format, want strin
 }
 
 // fails asks for a secret and wants a failure that tells nothing of secrets.
-func (h *house) fails(t testing.TB, s *reference.Source, code fault.Code, part string) {
+func (h *resolvers) fails(t testing.TB, s *reference.Source, code fault.Code, part string) {
 	t.Helper()
 	_, _, err := h.Value(context.Background(), s)
 	if err == nil {
@@ -105,7 +105,7 @@ func (h *house) fails(t testing.TB, s *reference.Source, code fault.Code, part s
 }
 
 func TestSecretsOfAWS(t *testing.T) {
-	h := newHouse(t, nil)
+	h := newResolvers(t, nil)
 	aws := managertest.NewAWS(t, h.clock.now)
 	t.Setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", aws.URL)
 	t.Setenv("AWS_ENDPOINT_URL_STS", aws.URL)
@@ -156,7 +156,7 @@ func TestSecretsOfAWS(t *testing.T) {
 }
 
 func TestSecretsOfAWSByARole(t *testing.T) {
-	h := newHouse(t, nil)
+	h := newResolvers(t, nil)
 	aws := managertest.NewAWS(t, h.clock.now)
 	t.Setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", aws.URL)
 	t.Setenv("AWS_ENDPOINT_URL_STS", aws.URL)
@@ -185,16 +185,16 @@ func TestSecretsOfAWSByARole(t *testing.T) {
 	other := map[string]string{"aws_auth_type": "assumedRole", "aws_role_arn": aws.Role + "x", "aws_region": "eu-west-1"}
 	h.fails(t, source(t, reference.AWS, "s", other, nil), fault.ProviderError, "AccessDenied")
 	// The gateway's own role is lent by its operator alone.
-	lent := source(t, reference.AWS, "s", map[string]string{"aws_auth_type": "serviceRole"}, nil)
+	roleSource := source(t, reference.AWS, "s", map[string]string{"aws_auth_type": "serviceRole"}, nil)
 	t.Setenv("GATEWAY_AWS_SERVICE_ROLE", "")
-	h.fails(t, lent, fault.ProviderError, "GATEWAY_AWS_SERVICE_ROLE")
+	h.fails(t, roleSource, fault.ProviderError, "GATEWAY_AWS_SERVICE_ROLE")
 	t.Setenv("GATEWAY_AWS_SERVICE_ROLE", "true")
 	h.clock.move(2 * time.Second)
-	h.reads(t, lent, "", "", "sk-role")
+	h.reads(t, roleSource, "", "", "sk-role")
 }
 
 func TestSecretsOfAzure(t *testing.T) {
-	h := newHouse(t, nil)
+	h := newResolvers(t, nil)
 	azure := managertest.NewAzure(t, h.clock.now)
 	t.Setenv("AZURE_AUTHORITY_HOST", azure.URL)
 	azure.Tenant, azure.Client, azure.Secret = "tenant-1", "client-1", "CANARY-client"
@@ -244,7 +244,7 @@ func TestTheGatewaysOwnIdentityGoesToVaultsOfAzureAlone(t *testing.T) {
 	t.Setenv("IDENTITY_ENDPOINT", azure.URL+"/msi/token")
 	t.Setenv("IDENTITY_HEADER", "identity-key")
 	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", "")
-	h := newHouse(t, toVaults{guarded(t), strings.TrimPrefix(azure.URL, "http://")})
+	h := newResolvers(t, toVaults{guarded(t), strings.TrimPrefix(azure.URL, "http://")})
 	h.clock = c
 	h.Resolver = reference.New(toVaults{guarded(t), strings.TrimPrefix(azure.URL, "http://")}, provider.Proofs{Tokens: provider.NewTokens(guarded(t), c.now)}, c.now)
 	for _, mode := range []string{"managed", "default"} {
@@ -261,7 +261,7 @@ func TestTheGatewaysOwnIdentityGoesToVaultsOfAzureAlone(t *testing.T) {
 }
 
 func TestSecretsOfVault(t *testing.T) {
-	h := newHouse(t, nil)
+	h := newResolvers(t, nil)
 	vault := managertest.NewVault(t, h.clock.now)
 	vault.Namespace = "team/a"
 	vault.Tokens["hvs.static"] = time.Time{}
@@ -299,8 +299,8 @@ func TestSecretsOfVault(t *testing.T) {
 	h.fails(t, of("huge"), fault.ProviderError, "more than")
 }
 
-func TestLoginsAtVaultAreKeptRenewedAndReplaced(t *testing.T) {
-	h := newHouse(t, nil)
+func TestVaultLoginsAreCachedRenewedAndReplaced(t *testing.T) {
+	h := newResolvers(t, nil)
 	vault := managertest.NewVault(t, h.clock.now)
 	vault.RoleID, vault.SecretID = "role-id", "CANARY-secret"
 	vault.Secrets["kv/a"], vault.Secrets["kv/b"] = `{"v":"1"}`, `{"v":"2"}`
@@ -347,17 +347,17 @@ func TestVaultByTheServiceAccountOfKubernetes(t *testing.T) {
 	}
 	t.Setenv(reference.EnvServiceAccount, file)
 	s := source(t, reference.Vault, "kv/a", map[string]string{"vault_auth_type": "kubernetes", "vault_addr": vault.URL, "vault_role": "gateway"}, nil)
-	newHouse(t, nil).fails(t, s, fault.ProviderError, reference.EnvKubernetesVaults)
+	newResolvers(t, nil).fails(t, s, fault.ProviderError, reference.EnvKubernetesVaults)
 	if vault.Calls("login") != 0 {
 		t.Error("the token went to an address that the operator has not named")
 	}
 	t.Setenv(reference.EnvKubernetesVaults, "https://other.example.com, "+vault.URL+"/")
-	h := newHouse(t, nil)
+	h := newResolvers(t, nil)
 	h.reads(t, s, "", "", "k8s")
 }
 
 func TestAValueOutlivesItsManagerButNoRefusal(t *testing.T) {
-	h := newHouse(t, nil)
+	h := newResolvers(t, nil)
 	vault := managertest.NewVault(t, h.clock.now)
 	vault.Tokens["hvs.t"], vault.Secrets["kv/a"] = time.Time{}, `{"v":"1"}`
 	of := func() *reference.Source {
@@ -402,8 +402,8 @@ func TestAValueOutlivesItsManagerButNoRefusal(t *testing.T) {
 	h.reads(t, of(), "", "", "3")
 }
 
-func TestADoubtedValueIsAskedForAgain(t *testing.T) {
-	h := newHouse(t, nil)
+func TestADoubtedValueIsFetchedAgain(t *testing.T) {
+	h := newResolvers(t, nil)
 	vault := managertest.NewVault(t, h.clock.now)
 	vault.Tokens["hvs.t"], vault.Secrets["kv/a"] = time.Time{}, `{"v":"1"}`
 	s := source(t, reference.Vault, "kv/a", map[string]string{"vault_auth_type": "token", "vault_addr": vault.URL}, map[string]string{"vault_token": "hvs.t"})
@@ -420,8 +420,8 @@ func TestADoubtedValueIsAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestManyWhoNeedASecretAskOnce(t *testing.T) {
-	h := newHouse(t, nil)
+func TestConcurrentUsersOfASecretFetchItOnce(t *testing.T) {
+	h := newResolvers(t, nil)
 	vault := managertest.NewVault(t, h.clock.now)
 	vault.Tokens["hvs.t"], vault.Secrets["kv/a"] = time.Time{}, `{"v":"1"}`
 	s := source(t, reference.Vault, "kv/a", map[string]string{"vault_auth_type": "token", "vault_addr": vault.URL}, map[string]string{"vault_token": "hvs.t"})
@@ -441,7 +441,7 @@ func TestManyWhoNeedASecretAskOnce(t *testing.T) {
 func TestSecretManagersAreBehindTheGuard(t *testing.T) {
 	rt := egress.New(egress.Policy{}, egress.Options{})
 	t.Cleanup(func() { egress.CloseIdle(rt) })
-	h := newHouse(t, rt)
+	h := newResolvers(t, rt)
 	vault := managertest.NewVault(t, h.clock.now)
 	for _, address := range []string{vault.URL, "http://169.254.169.254", "https://localhost:8200"} {
 		s := source(t, reference.Vault, "kv/a", map[string]string{"vault_auth_type": "token", "vault_addr": address}, map[string]string{"vault_token": "hvs.t"})

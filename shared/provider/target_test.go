@@ -170,8 +170,8 @@ func TestCustomHostReplacesTheBase(t *testing.T) {
 		{"anthropic", "https://h.example.com/v1", "https://h.example.com/v1/messages"},
 	} {
 		saved := Target{Provider: row(t, c.id), Credential: Credential{CustomHost: c.host}}
-		asked := Target{Provider: row(t, c.id), CustomHost: c.host, Credential: Credential{CustomHost: "https://other"}}
-		for _, target := range []Target{saved, asked} {
+		target := Target{Provider: row(t, c.id), CustomHost: c.host, Credential: Credential{CustomHost: "https://other"}}
+		for _, target := range []Target{saved, target} {
 			if got, err := target.URL(Chat, "m", false); err != nil || got != c.want {
 				t.Errorf("%s at %s: %s %v", c.id, c.host, got, err)
 			}
@@ -287,7 +287,7 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-func TestAuthorizeSaysWhatIsMissing(t *testing.T) {
+func TestAuthorizeReportsMissingFields(t *testing.T) {
 	for _, c := range []struct {
 		id    string
 		cred  Credential

@@ -40,7 +40,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestTokensAreKeptUntilShortlyBeforeTheyExpire(t *testing.T) {
+func TestTokensAreCachedUntilShortlyBeforeTheyExpire(t *testing.T) {
 	at := newClock()
 	k := NewTokens(nil, at.now)
 	n := 0
@@ -104,7 +104,7 @@ func TestOneFetchForCallersAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestFailuresAreNotKept(t *testing.T) {
+func TestFailuresAreNotCached(t *testing.T) {
 	k := NewTokens(nil, newClock().now)
 	wrong := fault.New(fault.ProviderError, "", "no")
 	if _, err := k.Get(context.Background(), "key", func(context.Context, http.RoundTripper) (string, time.Time, error) {
@@ -133,7 +133,7 @@ func TestTokensAreBounded(t *testing.T) {
 	}
 }
 
-func TestTokenKeyTellsPartsApart(t *testing.T) {
+func TestTokenKeySeparatesParts(t *testing.T) {
 	if TokenKey("s", "ab", "c") == TokenKey("s", "a", "bc") {
 		t.Error("the parts run into each other")
 	}

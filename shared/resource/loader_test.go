@@ -350,7 +350,7 @@ func TestAllRecordsAndVersionsAreLoadedOnce(t *testing.T) {
 	}
 }
 
-func TestAskingForAbsentIDsDoesNotGrowTheViewWithoutBound(t *testing.T) {
+func TestAbsentIDsDoNotGrowTheViewWithoutLimit(t *testing.T) {
 	s, c := openStore(t), newTestClock()
 	p := newProcess(s, c)
 	ctx := context.Background()

@@ -82,11 +82,11 @@ func wantSlugConflict(t *testing.T, err error) {
 	}
 }
 
-func TestArchivedRecordKeepsItsSlugUnlessFreed(t *testing.T) {
+func TestArchivedRecordRetainsItsSlugUnlessFreed(t *testing.T) {
 	r := New(openStore(t))
-	kept := create(t, r, Record{Scope: scopeA, Slug: "kept", Name: "Kept", Status: "active"})
+	rec := create(t, r, Record{Scope: scopeA, Slug: "kept", Name: "Kept", Status: "active"})
 	freed := create(t, r, Record{Scope: scopeA, Slug: "same", Name: "Freed", Status: "active"})
-	if err := edit(r, scopeA, kept.ID, func(tx *Tx, rec *Record) error { return tx.Archive(rec) }); err != nil {
+	if err := edit(r, scopeA, rec.ID, func(tx *Tx, rec *Record) error { return tx.Archive(rec) }); err != nil {
 		t.Fatal(err)
 	}
 	if rec, ok, _ := r.Get(context.Background(), scopeA, widget, "kept"); !ok || !rec.Archived() {
@@ -112,7 +112,7 @@ func TestArchivedRecordKeepsItsSlugUnlessFreed(t *testing.T) {
 	}
 }
 
-func TestVersionsKeepTheirContentAndGoWithTheirRecord(t *testing.T) {
+func TestVersionsRetainTheirContentAndAreDeletedWithTheirRecord(t *testing.T) {
 	r := New(openStore(t))
 	ctx := context.Background()
 	rec := create(t, r, Record{Scope: scopeA, Slug: "v", Name: "V", Body: []byte("1")})

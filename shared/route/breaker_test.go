@@ -207,7 +207,7 @@ func TestProcessesCountTogether(t *testing.T) {
 	}
 }
 
-func TestMergeKeepsWhatWasNotTold(t *testing.T) {
+func TestMergeRetainsUnreportedState(t *testing.T) {
 	const path = "config.targets[0]"
 	b := &Breaker{Threshold: 1, Cooldown: testCooldown}
 	c, now := clocked()
@@ -233,7 +233,7 @@ func TestMergeKeepsWhatWasNotTold(t *testing.T) {
 	}
 }
 
-func TestHealthyTargetsHaveNothingToTell(t *testing.T) {
+func TestHealthyTargetsReportNothing(t *testing.T) {
 	c, _ := clocked()
 	b := &Breaker{Threshold: 2, ByRate: true, Percentage: 50, Minimum: 100, Cooldown: testCooldown}
 	for range 1000 {

@@ -25,8 +25,8 @@ func newFigures() *figures {
 	return f
 }
 
-// ask takes one request through the tree; answer is what a provider does.
-func (f *figures) ask(t testing.TB, tree *Tree, ctx Context, answer func(slug string) (int, time.Duration)) (slugs []string, w *Walk) {
+// request takes one request through the tree; answer is what a provider does.
+func (f *figures) request(t testing.TB, tree *Tree, ctx Context, answer func(slug string) (int, time.Duration)) (slugs []string, w *Walk) {
 	t.Helper()
 	ctx.Measures = f.Measures
 	w = tree.Start(ctx)
@@ -41,9 +41,9 @@ func (f *figures) ask(t testing.TB, tree *Tree, ctx Context, answer func(slug st
 			return slugs, w
 		}
 		slugs = append(slugs, leaf.Slug)
-		status, took := answer(leaf.Slug)
-		f.now = f.now.Add(took)
-		o = Outcome{Status: status, Latency: took, Pending: status < 300}
+		status, latency := answer(leaf.Slug)
+		f.now = f.now.Add(latency)
+		o = Outcome{Status: status, Latency: latency, Pending: status < 300}
 	}
 }
 
@@ -54,7 +54,7 @@ func speeds(ms map[string]int) func(string) (int, time.Duration) {
 // The strategies work alone, below fallback and conditional, and over strategies.
 func TestStrategiesThatCompareFigures(t *testing.T) {
 	abc := `"targets":[{"provider":"@a"},{"provider":"@b"},{"provider":"@c"}]`
-	took := speeds(map[string]int{"a": 300, "b": 20, "c": 200, "last": 900})
+	latency := speeds(map[string]int{"a": 300, "b": 20, "c": 200, "last": 900})
 	cost := map[string]pricing.NanoDollars{"a": 9, "b": 8, "c": 2}
 	for name, c := range map[string]struct{ config, want string }{
 		"latency":              {`{"strategy":{"mode":"latency"},` + abc + `}`, "b"},
@@ -73,7 +73,7 @@ func TestStrategiesThatCompareFigures(t *testing.T) {
 		}
 		seen := map[string]int{}
 		for i := range 220 {
-			slugs, w := f.ask(t, tree, Context{}, took)
+			slugs, w := f.request(t, tree, Context{}, latency)
 			if i >= 20 {
 				seen[strings.Join(slugs, ">")]++
 			}
@@ -93,7 +93,7 @@ func TestAFailingTargetIsAvoidedBelowFallback(t *testing.T) {
 	f := newFigures()
 	var tried []string
 	for range 100 {
-		slugs, _ := f.ask(t, tree, Context{}, func(slug string) (int, time.Duration) {
+		slugs, _ := f.request(t, tree, Context{}, func(slug string) (int, time.Duration) {
 			if slug == "a" {
 				return 503, time.Millisecond
 			}
@@ -167,37 +167,37 @@ func TestRefusalsAreNoFigures(t *testing.T) {
 }
 
 // A session stays at its target while it works, although another one is better.
-func TestStickySessionsKeepTheirTarget(t *testing.T) {
+func TestStickySessionsRetainTheirTarget(t *testing.T) {
 	tree := compile(t, `{"strategy":{"mode":"latency","explore":0,"min_observations":1,"sticky":{"enabled":true,"hash_fields":["metadata._user"],"ttl":60}},"targets":[{"provider":"@a"},{"provider":"@b"}]}`, Strict)
 	f := newFigures()
 	picks := NewPicks(func() time.Time { return f.now }).Of("o", "w", "c")
 	ctx := func(user string) Context { return Context{Sticky: picks, Metadata: map[string]string{"_user": user}} }
-	took := map[string]int{"a": 10, "b": 100}
-	answer := func(slug string) (int, time.Duration) { return speeds(took)(slug) }
+	latency := map[string]int{"a": 10, "b": 100}
+	answer := func(slug string) (int, time.Duration) { return speeds(latency)(slug) }
 	for i := range 10 {
-		f.ask(t, tree, ctx(fmt.Sprint("warm", i)), answer)
+		f.request(t, tree, ctx(fmt.Sprint("warm", i)), answer)
 	}
-	slugs, _ := f.ask(t, tree, ctx("ann"), answer)
-	took["a"] = 2000
+	slugs, _ := f.request(t, tree, ctx("ann"), answer)
+	latency["a"] = 2000
 	for i := range 30 {
-		f.ask(t, tree, ctx(fmt.Sprint("others", i)), answer)
-		f.now = f.now.Add(-time.Duration(took["a"]) * time.Millisecond) // they run side by side
+		f.request(t, tree, ctx(fmt.Sprint("others", i)), answer)
+		f.now = f.now.Add(-time.Duration(latency["a"]) * time.Millisecond) // they run side by side
 	}
-	again, w := f.ask(t, tree, ctx("ann"), answer)
+	again, w := f.request(t, tree, ctx("ann"), answer)
 	if slugs[0] != "a" || again[0] != "a" || w.Measured(nil)[0].Reason != usage.ReasonSticky {
 		t.Errorf("first %v, then %v: %+v", slugs, again, w.Measured(nil))
 	}
-	if other, _ := f.ask(t, tree, ctx("bob"), answer); other[0] != "b" {
+	if other, _ := f.request(t, tree, ctx("bob"), answer); other[0] != "b" {
 		t.Errorf("another session went to %v", other)
 	}
 	f.Workspace.Observe(measureKey(w, w.at), 0, 500, 0)
-	if moved, _ := f.ask(t, tree, ctx("ann"), answer); moved[0] != "b" {
+	if moved, _ := f.request(t, tree, ctx("ann"), answer); moved[0] != "b" {
 		t.Errorf("a session stays at a target that fails: %v", moved)
 	}
 }
 
 // Without figures, as in other callers, a walk still chooses.
-func TestNoFiguresStillChoose(t *testing.T) {
+func TestChoiceWithoutFigures(t *testing.T) {
 	tree := compile(t, `{"strategy":{"mode":"cost"},"targets":[{"provider":"@a","weight":0},{"provider":"@b"}]}`, Strict)
 	if got := visit(tree.Start(Context{}), status(200)...); !slices.Equal(got, []string{"[1]"}) {
 		t.Error(got)

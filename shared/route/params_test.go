@@ -90,9 +90,9 @@ func BenchmarkWalkFallback(b *testing.B) {
 func TestStreamsFollowsTheBodyThatTheLeafMakes(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {
-		config string
-		asked  *bool
-		want   bool
+		config    string
+		requested *bool
+		want      bool
 	}{
 		{`{"provider":"@a"}`, nil, false}, {`{"provider":"@a"}`, &yes, true}, {`{"provider":"@a"}`, &no, false},
 		{`{"override_params":{"stream":true}}`, &no, true}, {`{"override_params":{"stream":true}}`, nil, true}, {`{"override_params":{"stream":false}}`, &yes, false},
@@ -102,7 +102,7 @@ func TestStreamsFollowsTheBodyThatTheLeafMakes(t *testing.T) {
 		{`{"drop_params":["stream"]}`, &yes, false}, {`{"override_params":{"stream":true},"drop_params":["stream"]}`, &yes, false},
 		{`{"override_params":{"temperature":1}}`, &yes, true},
 	} {
-		if got := compile(t, c.config, Strict).Leaves()[0].Streams(c.asked); got != c.want {
+		if got := compile(t, c.config, Strict).Leaves()[0].Streams(c.requested); got != c.want {
 			t.Errorf("%s: %v", c.config, got)
 		}
 	}

@@ -219,7 +219,7 @@ func TestParseReadsEveryField(t *testing.T) {
 	}
 }
 
-func TestBoundsAreToldInPlainNumbers(t *testing.T) {
+func TestLimitsAreReportedInPlainNumbers(t *testing.T) {
 	_, details := Parse([]byte(`{"strategy":{"mode":"loadbalance"},"targets":[{"provider":"@a","weight":1e99},{"provider":"@a","cb_config":{"failure_threshold_percentage":100.5,"cooldown_interval":30000}}]}`), Strict)
 	if len(details) != 2 || details[0].Message != "must be at most 2147483647" || details[1].Message != "must be at most 100" {
 		t.Errorf("%v", details)

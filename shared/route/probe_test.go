@@ -58,7 +58,7 @@ func TestWalksRecordTheirOutcomes(t *testing.T) {
 	}
 }
 
-func TestProbesThatAreNotMadeAreGivenBack(t *testing.T) {
+func TestUnusedProbesAreReturned(t *testing.T) {
 	tree := compile(t, guardedFallback, Strict)
 	open := func() (*ConfigCircuits, *time.Time) {
 		c, now := clocked()

@@ -20,7 +20,7 @@ func TestRetrySchedule(t *testing.T) {
 		none   bool // there was no response
 	}
 	three := &Retry{Attempts: 3, Codes: defaultRetryCodes}
-	told := &Retry{Attempts: 3, Codes: defaultRetryCodes, UseRetryAfter: true}
+	withRetryAfter := &Retry{Attempts: 3, Codes: defaultRetryCodes, UseRetryAfter: true}
 	for _, c := range []struct {
 		name    string
 		retry   *Retry
@@ -43,24 +43,24 @@ func TestRetrySchedule(t *testing.T) {
 		{"no status listed", &Retry{Attempts: 2, Codes: []int{}}, []answer{{status: 500}}, nil, 0},
 		{"no answer is retried whatever is listed", &Retry{Attempts: 2, Codes: []int{}}, []answer{{none: true}, {none: true}, {none: true}}, []time.Duration{time.Second, 2 * time.Second}, -1},
 
-		{"told seconds", told, []answer{{status: 429, h: after("retry-after", "7")}, {status: 200}}, []time.Duration{7 * time.Second}, 1},
-		{"told milliseconds first", told, []answer{{status: 429, h: http.Header{"Retry-After": {"7"}, "Retry-After-Ms": {"250"}}}, {status: 200}}, []time.Duration{250 * time.Millisecond}, 1},
-		{"told in Azure's way", told, []answer{{status: 429, h: after("x-ms-retry-after-ms", "90")}, {status: 200}}, []time.Duration{90 * time.Millisecond}, 1},
-		{"told no wait", told, []answer{{status: 429, h: after("retry-after", "0")}, {status: 200}}, []time.Duration{0}, 1},
-		{"told once, no backoff after", told, []answer{{status: 429, h: after("retry-after", "3")}, {status: 500}, {status: 500}, {status: 200}}, []time.Duration{3 * time.Second, 0, 0}, 3},
-		{"told a date", told, []answer{{status: 429, h: after("retry-after", "Wed, 21 Oct 2026 07:28:09 GMT")}, {status: 200}}, []time.Duration{9 * time.Second}, 1},
-		{"told a date in the past", told, []answer{{status: 429, h: after("retry-after", "Wed, 21 Oct 2026 07:27:00 GMT")}, {status: 200}}, []time.Duration{0}, 1},
-		{"told a date that is too far", told, []answer{{status: 429, h: after("retry-after", "Thu, 22 Oct 2026 07:28:00 GMT")}}, nil, -1},
-		{"told what is no time", told, []answer{{status: 429, h: after("retry-after", "soon")}, {status: 200}}, []time.Duration{time.Second}, 1},
-		{"unreadable milliseconds, then seconds", told, []answer{{status: 429, h: http.Header{"Retry-After": {"7"}, "Retry-After-Ms": {"x"}}}, {status: 200}}, []time.Duration{7 * time.Second}, 1},
-		{"backoff and named waits are one sum", told, []answer{{status: 500}, {status: 500}, {status: 429, h: after("retry-after", "58")}}, []time.Duration{time.Second, 2 * time.Second}, -1},
-		{"only for 429", told, []answer{{status: 503, h: after("retry-after", "7")}, {status: 200}}, []time.Duration{time.Second}, 1},
+		{"told seconds", withRetryAfter, []answer{{status: 429, h: after("retry-after", "7")}, {status: 200}}, []time.Duration{7 * time.Second}, 1},
+		{"told milliseconds first", withRetryAfter, []answer{{status: 429, h: http.Header{"Retry-After": {"7"}, "Retry-After-Ms": {"250"}}}, {status: 200}}, []time.Duration{250 * time.Millisecond}, 1},
+		{"told in Azure's way", withRetryAfter, []answer{{status: 429, h: after("x-ms-retry-after-ms", "90")}, {status: 200}}, []time.Duration{90 * time.Millisecond}, 1},
+		{"told no wait", withRetryAfter, []answer{{status: 429, h: after("retry-after", "0")}, {status: 200}}, []time.Duration{0}, 1},
+		{"told once, no backoff after", withRetryAfter, []answer{{status: 429, h: after("retry-after", "3")}, {status: 500}, {status: 500}, {status: 200}}, []time.Duration{3 * time.Second, 0, 0}, 3},
+		{"told a date", withRetryAfter, []answer{{status: 429, h: after("retry-after", "Wed, 21 Oct 2026 07:28:09 GMT")}, {status: 200}}, []time.Duration{9 * time.Second}, 1},
+		{"told a date in the past", withRetryAfter, []answer{{status: 429, h: after("retry-after", "Wed, 21 Oct 2026 07:27:00 GMT")}, {status: 200}}, []time.Duration{0}, 1},
+		{"told a date that is too far", withRetryAfter, []answer{{status: 429, h: after("retry-after", "Thu, 22 Oct 2026 07:28:00 GMT")}}, nil, -1},
+		{"told what is no time", withRetryAfter, []answer{{status: 429, h: after("retry-after", "soon")}, {status: 200}}, []time.Duration{time.Second}, 1},
+		{"unreadable milliseconds, then seconds", withRetryAfter, []answer{{status: 429, h: http.Header{"Retry-After": {"7"}, "Retry-After-Ms": {"x"}}}, {status: 200}}, []time.Duration{7 * time.Second}, 1},
+		{"backoff and named waits are one sum", withRetryAfter, []answer{{status: 500}, {status: 500}, {status: 429, h: after("retry-after", "58")}}, []time.Duration{time.Second, 2 * time.Second}, -1},
+		{"only for 429", withRetryAfter, []answer{{status: 503, h: after("retry-after", "7")}, {status: 200}}, []time.Duration{time.Second}, 1},
 		{"only when asked for", three, []answer{{status: 429, h: after("retry-after", "7")}, {status: 200}}, []time.Duration{time.Second}, 1},
-		{"too long a wait", told, []answer{{status: 429, h: after("retry-after", "60")}}, nil, -1},
-		{"much too long", told, []answer{{status: 429, h: after("retry-after", "1e300")}}, nil, -1},
-		{"just short enough", told, []answer{{status: 429, h: after("retry-after-ms", "59999")}, {status: 200}}, []time.Duration{59999 * time.Millisecond}, 1},
-		{"waits too long in sum", told, []answer{{status: 429, h: after("retry-after", "40")}, {status: 429, h: after("retry-after", "21")}}, []time.Duration{40 * time.Second}, -1},
-		{"negative is not read", told, []answer{{status: 429, h: after("retry-after", "-5")}, {status: 200}}, []time.Duration{time.Second}, 1},
+		{"too long a wait", withRetryAfter, []answer{{status: 429, h: after("retry-after", "60")}}, nil, -1},
+		{"much too long", withRetryAfter, []answer{{status: 429, h: after("retry-after", "1e300")}}, nil, -1},
+		{"just short enough", withRetryAfter, []answer{{status: 429, h: after("retry-after-ms", "59999")}, {status: 200}}, []time.Duration{59999 * time.Millisecond}, 1},
+		{"waits too long in sum", withRetryAfter, []answer{{status: 429, h: after("retry-after", "40")}, {status: 429, h: after("retry-after", "21")}}, []time.Duration{40 * time.Second}, -1},
+		{"negative is not read", withRetryAfter, []answer{{status: 429, h: after("retry-after", "-5")}, {status: 200}}, []time.Duration{time.Second}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := c.retry.Start()

@@ -2,9 +2,9 @@ package route
 
 import "testing"
 
-// TestBreakersHearHowAStreamEnded: an answer that is still coming is judged when
+// TestBreakersObserveTheEndOfStreams: an answer that is still coming is judged when
 // it has ended, for its target and for the strategies around it.
-func TestBreakersHearHowAStreamEnded(t *testing.T) {
+func TestBreakersObserveTheEndOfStreams(t *testing.T) {
 	tree := compile(t, guardedFallback, Strict)
 	c, now := clocked()
 	const path = "config.targets[0]"

@@ -83,7 +83,7 @@ func TestStickinessUnderOpenBreakers(t *testing.T) {
 	}
 }
 
-func TestAPickIsKeptForItsTime(t *testing.T) {
+func TestAPickIsStoredForItsTime(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	picks := NewPicks(func() time.Time { return now })
 	before := compile(t, stickyConfig, Strict)

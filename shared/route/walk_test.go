@@ -97,23 +97,23 @@ func TestLoadbalanceDrawsByWeight(t *testing.T) {
 	tree := compile(t, `{"strategy":{"mode":"loadbalance"},"targets":[{"provider":"@a","weight":5},{"provider":"@b","weight":3},{"provider":"@z","weight":0},{"provider":"@c"}]}`, Strict)
 	// Shares of 9: 5/9, 3/9, 0, 1/9.
 	for _, c := range []struct {
-		share  float64
-		chosen int
+		share    float64
+		selected int
 	}{{0, 0}, {5.0/9 - 1e-9, 0}, {5.0/9 + 1e-9, 1}, {8.0/9 - 1e-9, 1}, {8.0/9 + 1e-9, 3}, {1 - 1e-9, 3}} {
 		number := uint32(c.share * (1 << 32))
 		w := tree.Start(Context{Random: func() uint32 { return number }})
 		leaf, _ := w.Next(Outcome{})
-		if want := fmt.Sprintf("config.targets[%d]", c.chosen); leaf.Path != want {
+		if want := fmt.Sprintf("config.targets[%d]", c.selected); leaf.Path != want {
 			t.Errorf("at %v: %s, want %s", c.share, leaf.Path, want)
 		}
-		if diff := cmp.Diff([]usage.Draw{{Path: "config", Number: number, Index: c.chosen}}, w.Draws(nil)); diff != "" {
+		if diff := cmp.Diff([]usage.Draw{{Path: "config", Number: number, Index: c.selected}}, w.Draws(nil)); diff != "" {
 			t.Error(diff)
 		}
 	}
 }
 
-// TestWeightsAreKept draws evenly over the entire range and counts.
-func TestWeightsAreKept(t *testing.T) {
+// TestWeightsAreFollowed draws evenly over the entire range and counts.
+func TestWeightsAreFollowed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ws := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0.1, 1, 2.5, 3, 100, 1e6}), 1, 8).Draw(t, "weights")
 		var nodes []*node

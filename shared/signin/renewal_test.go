@@ -41,12 +41,12 @@ func turned(s string) string {
 
 // provider takes each token once, and gives another.
 type provider struct {
-	mu     sync.Mutex
-	good   string
-	asked  int
-	fails  error
-	ended  int
-	during func()
+	mu       sync.Mutex
+	good     string
+	requests int
+	fails    error
+	ended    int
+	during   func()
 }
 
 func (p *provider) renewal() *signin.Renewal {
@@ -55,7 +55,7 @@ func (p *provider) renewal() *signin.Renewal {
 		NextToken: func(_ context.Context, _ *signin.Session, token string) (string, error) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			p.asked++
+			p.requests++
 			if p.during != nil {
 				p.during()
 			}
@@ -72,12 +72,12 @@ func (p *provider) renewal() *signin.Renewal {
 	}
 }
 
-func (p *provider) want(t *testing.T, what string, asked int) {
+func (p *provider) want(t *testing.T, what string, requests int) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.asked != asked {
-		t.Errorf("%s: asked %d times, want %d", what, p.asked, asked)
+	if p.requests != requests {
+		t.Errorf("%s: asked %d times, want %d", what, p.requests, requests)
 	}
 }
 

@@ -208,22 +208,22 @@ func TestTouchWritesOnceAMinute(t *testing.T) {
 func TestEndAllTakesSeveralTransactions(t *testing.T) {
 	t.Parallel()
 	a, _, _ := processes(t)
-	var keep *signin.Session
+	var current *signin.Session
 	for range 100 {
-		_, keep = a.begin(t, "u1")
+		_, current = a.begin(t, "u1")
 	}
 	other, _ := a.begin(t, "u11")
 	rounds := 0
 	for more := true; more; rounds++ {
 		if err := a.resources.Change(context.Background(), org, func(tx *resource.Tx) (err error) {
-			more, err = a.EndAll(tx, org.Org, "u1", keep.ID)
+			more, err = a.EndAll(tx, org.Org, "u1", current.ID)
 			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	all, err := a.Of(context.Background(), org.Org, "u1")
-	if err != nil || len(all) != 1 || all[0].ID != keep.ID || rounds < 3 {
+	if err != nil || len(all) != 1 || all[0].ID != current.ID || rounds < 3 {
 		t.Errorf("%d sessions are left after %d rounds, %v", len(all), rounds, err)
 	}
 	a.want(t, "another user's", other, true)

@@ -73,7 +73,7 @@ func TestSizeCountsAsDynamoDBDoes(t *testing.T) {
 	}
 }
 
-func TestEpochKeepsWholeSecondsAndNever(t *testing.T) {
+func TestEpochPreservesWholeSecondsAndNever(t *testing.T) {
 	if store.Epoch(time.Time{}) != 0 || !store.FromEpoch(0).IsZero() {
 		t.Error("never is not kept")
 	}
@@ -90,10 +90,10 @@ func TestEpochKeepsWholeSecondsAndNever(t *testing.T) {
 // nor a map that the caller passed in.
 func TestApplyLeavesItsArgumentsAlone(t *testing.T) {
 	before := store.Item{"n": int64(1), "m": store.Map{"k": int64(1), "l": "x"}}
-	given := store.Map{"a": "b"}
+	original := store.Map{"a": "b"}
 	u := store.Update{
 		Key:    store.RawKey("p", "s"),
-		Set:    []store.Assign{{Path: store.In("m", "l"), Value: "y"}, {Path: store.At("g"), Value: given}},
+		Set:    []store.Assign{{Path: store.In("m", "l"), Value: "y"}, {Path: store.At("g"), Value: original}},
 		Add:    []store.Increment{{Path: store.In("m", "k"), By: 1}, {Path: store.At("n"), By: 1}},
 		Remove: []store.Path{store.In("m", "gone")},
 	}
@@ -101,7 +101,7 @@ func TestApplyLeavesItsArgumentsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given["a"] = "changed"
+	original["a"] = "changed"
 	want := store.Item{"n": int64(2), "m": store.Map{"k": int64(2), "l": "y"}, "g": store.Map{"a": "b"}}
 	if diff := cmp.Diff(want, after); diff != "" {
 		t.Error(diff)

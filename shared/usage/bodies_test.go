@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestBodiesComeBackAsTheyWere(t *testing.T) {
+func TestBodiesRoundTrip(t *testing.T) {
 	in := Bodies{RequestHeaders: []byte(`{"a":"b"}`), Request: []byte("{}"), Received: []byte{0, 255}, Response: make([]byte, 70_000), Truncated: true}
 	out, err := DecodeBodies(in.Append(nil))
 	if err != nil {
@@ -75,7 +75,7 @@ func TestLargeBodiesAreWrittenShorter(t *testing.T) {
 				t.Errorf("%s: read though it is cut at %d", name, n)
 			}
 		}
-		if kept := bytes.Contains(raw, prose); len(c.in.Request) == len(prose) && !kept {
+		if verbatim := bytes.Contains(raw, prose); len(c.in.Request) == len(prose) && !verbatim {
 			t.Errorf("%s: time was spent on prose", name)
 		}
 		if at := &raw[0]; cap(raw) >= c.in.Size() {

@@ -69,7 +69,7 @@ func names(n int) (ids []string) {
 	return ids
 }
 
-func TestRecordsComeOutInOrderAcrossFilesAndRestarts(t *testing.T) {
+func TestRecordsAreReadInOrderAcrossFilesAndRestarts(t *testing.T) {
 	dir := t.TempDir()
 	want := names(100)
 	j := openJournal(t, dir, JournalOptions{MaxFileBytes: 4 << 10})
@@ -182,10 +182,10 @@ func TestDamageWithinAFileCostsOnlyTheDamagedEvents(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, filepath.Base(j.path(j.seq))), bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			heard := 0
-			next := openJournal(t, dir, JournalOptions{OnDamage: func(string, int64, error) { heard++ }})
-			if got := drain(t, next, 10, true); !slices.Equal(got, []string{"one", "three"}) || heard == 0 {
-				t.Errorf("%v, heard of damage %d times", got, heard)
+			read := 0
+			next := openJournal(t, dir, JournalOptions{OnDamage: func(string, int64, error) { read++ }})
+			if got := drain(t, next, 10, true); !slices.Equal(got, []string{"one", "three"}) || read == 0 {
+				t.Errorf("%v, heard of damage %d times", got, read)
 			}
 		})
 	}
@@ -287,7 +287,7 @@ func TestBodiesStayInTheFileThatTheJournalWrote(t *testing.T) {
 	defer bucket.Close()
 	journal := filepath.Join(dir, "journal")
 	want, packs := make(map[string]string), make(map[string]Pack)
-	keep := func(prefix string, max int) {
+	write := func(prefix string, max int) {
 		j := openJournal(t, journal, JournalOptions{MaxFileBytes: 4 << 10, Bucket: bucket})
 		for i := range 20 {
 			r := sample()
@@ -328,12 +328,12 @@ func TestBodiesStayInTheFileThatTheJournalWrote(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	keep("first", 3)
-	keep("again", 7)
+	write("first", 3)
+	write("again", 7)
 	if err := os.RemoveAll(journal); err != nil { // numbers of files begin anew
 		t.Fatal(err)
 	}
-	keep("anew", 100)
+	write("anew", 100)
 	for id, bodies := range want {
 		p := packs[id]
 		if bodies == "" {

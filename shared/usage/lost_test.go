@@ -71,14 +71,14 @@ func TestLostPagesOfTheRing(t *testing.T) {
 					t.Errorf("%s: %d bytes of bodies", r.ID, r.Pack.Length)
 				}
 			})
-			kept, _ := slices.BinarySearch(got, after[0])
+			first, _ := slices.BinarySearch(got, after[0])
 			switch {
-			case !slices.Equal(got[kept:], after):
-				t.Errorf("behind the loss %v came, want %v", got[kept:], after)
-			case c.whole && !slices.Equal(got[:kept], before), c.none && kept > 0:
-				t.Errorf("before the loss %v came", got[:kept])
-			case !c.whole && !c.none && !(kept > 5 && slices.Equal(got[:kept], before[:kept])):
-				t.Errorf("of the pages that are left came %v", got[:kept])
+			case !slices.Equal(got[first:], after):
+				t.Errorf("behind the loss %v came, want %v", got[first:], after)
+			case c.whole && !slices.Equal(got[:first], before), c.none && first > 0:
+				t.Errorf("before the loss %v came", got[:first])
+			case !c.whole && !c.none && !(first > 5 && slices.Equal(got[:first], before[:first])):
+				t.Errorf("of the pages that are left came %v", got[:first])
 			}
 			if s.damaged == 0 {
 				t.Error("nobody heard of it")

@@ -349,7 +349,7 @@ func TestManyWritersOnARing(t *testing.T) {
 }
 
 // Bodies that cannot be written to the disk keep their records back, not for good.
-func TestDiskThatFailsKeepsTheBatchBack(t *testing.T) {
+func TestFailingDiskRetainsTheBatch(t *testing.T) {
 	s := newShelf(t)
 	j := s.open(0)
 	s.emit(j, "one", 5000)

@@ -13,15 +13,15 @@ import (
 	"gateway/shared/queue"
 )
 
-// keeper ingests into memory and fails as often as configured.
-type keeper struct {
+// memoryIngester ingests into memory and fails as often as configured.
+type memoryIngester struct {
 	mu    sync.Mutex
 	ids   []string
 	fail  int
 	batch chan int // size of each stored batch; may be nil
 }
 
-func (k *keeper) Ingest(_ context.Context, records []Record) error {
+func (k *memoryIngester) Ingest(_ context.Context, records []Record) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.fail > 0 {
@@ -49,9 +49,9 @@ func (s *settler) SettleEntry(_ context.Context, e Settle) error {
 	return nil
 }
 
-func TestWorkerKeepsSettlesAndDrains(t *testing.T) {
+func TestWorkerStoresSettlesAndDrains(t *testing.T) {
 	j := openJournal(t, t.TempDir(), JournalOptions{})
-	k, s := &keeper{fail: 2, batch: make(chan int, 100)}, &settler{}
+	k, s := &memoryIngester{fail: 2, batch: make(chan int, 100)}, &settler{}
 	failures := 0
 	w := &Worker{Source: j, Ingester: k, Settler: s, MaxDelay: time.Millisecond, OnError: func(error) { failures++ }}
 	ctx, stop := context.WithCancel(context.Background())
@@ -59,8 +59,8 @@ func TestWorkerKeepsSettlesAndDrains(t *testing.T) {
 	go func() { done <- w.Run(ctx) }()
 	want := names(40)
 	emit(t, j, want[:20]...)
-	for kept := 0; kept < 20; {
-		kept += <-k.batch
+	for stored := 0; stored < 20; {
+		stored += <-k.batch
 	}
 	stop()
 	emit(t, j, want[20:]...) // while it stops: still drained, here or by the next process
@@ -85,7 +85,7 @@ func TestWorkerDrainsWhatWasWrittenBeforeItStopped(t *testing.T) {
 	emit(t, j, want...)
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	k := &keeper{}
+	k := &memoryIngester{}
 	if err := (&Worker{Source: j, Ingester: k}).Run(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestWorkerGivesUpWhenTheDrainTakesTooLong(t *testing.T) {
 	emit(t, j, "one")
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	k := &keeper{fail: 1 << 30}
+	k := &memoryIngester{fail: 1 << 30}
 	if err := (&Worker{Source: j, Ingester: k, DrainTime: 10 * time.Millisecond}).Run(ctx); err == nil {
 		t.Error("a batch was left behind without an error")
 	}
@@ -194,7 +194,7 @@ func TestQueueCarriesRecordsToTheWorker(t *testing.T) {
 	}
 	bad := 0
 	src := &QueueSource{Queue: l, OnMalformed: func(queue.Message, error) { bad++ }}
-	k := &keeper{}
+	k := &memoryIngester{}
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	if err := (&Worker{Source: src, Ingester: k}).Run(ctx); err != nil {

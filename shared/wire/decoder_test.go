@@ -130,7 +130,7 @@ func TestDecoderNamesThePath(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []struct{ name, body, field, says string }{
+	for _, c := range []struct{ name, body, field, message string }{
 		{"wrong type", `{"messages":[{},{"role":5}]}`, "messages[1].role", "messages[1].role must be a string, not a number"},
 		{"object for an array", `{"messages":{}}`, "messages", "must be an array, not an object"},
 		{"element", `{"messages":["x"]}`, "messages[0]", "must be an object, not a string"},
@@ -148,8 +148,8 @@ func TestDecoderNamesThePath(t *testing.T) {
 			read(d)
 			err := d.End()
 			f := fault.From(err)
-			if err == nil || f.Status() != 400 || f.Field != c.field || !strings.Contains(f.Message, c.says) {
-				t.Errorf("got %v, want %q on %q", err, c.says, c.field)
+			if err == nil || f.Status() != 400 || f.Field != c.field || !strings.Contains(f.Message, c.message) {
+				t.Errorf("got %v, want %q on %q", err, c.message, c.field)
 			}
 			if d.Str() != "" || d.Raw() != nil || d.Err() != err {
 				t.Error("the first error must stay")

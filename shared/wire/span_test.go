@@ -38,7 +38,7 @@ func TestTypedReadsNameTheFieldThatIsWrong(t *testing.T) {
 		"int":    func(raw []byte) error { _, err := ScanInt(raw, "user"); return err },
 		"float":  func(raw []byte) error { _, err := ScanFloat(raw, "user"); return err },
 	}
-	for _, c := range []struct{ kind, raw, says string }{
+	for _, c := range []struct{ kind, raw, message string }{
 		{"string", `1`, "must be a string, not a number"},
 		{"string", `null`, "must be a string, not null"},
 		{"bool", `"true"`, "must be true or false, not a string"},
@@ -51,7 +51,7 @@ func TestTypedReadsNameTheFieldThatIsWrong(t *testing.T) {
 	} {
 		err := read[c.kind]([]byte(c.raw))
 		f := fault.From(err)
-		if err == nil || f.Status() != 400 || f.Field != "user" || !strings.Contains(f.Message, c.says) {
+		if err == nil || f.Status() != 400 || f.Field != "user" || !strings.Contains(f.Message, c.message) {
 			t.Errorf("%s of %s: %v", c.kind, c.raw, err)
 		}
 	}

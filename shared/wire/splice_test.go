@@ -20,7 +20,7 @@ func splice(t testing.TB, body string, edits func(w *Walk) []Edit) string {
 	return string(Splice(nil, []byte(body), edits(&w)...))
 }
 
-func TestSpliceKeepsEveryOtherByte(t *testing.T) {
+func TestSplicePreservesEveryOtherByte(t *testing.T) {
 	const model, stream, n = 0, 1, 2
 	for _, c := range []struct {
 		name, body, want string

@@ -9,7 +9,7 @@ import (
 )
 
 func TestCheckStrict(t *testing.T) {
-	for _, c := range []struct{ name, body, field, says string }{
+	for _, c := range []struct{ name, body, field, message string }{
 		{"object", `{"a":{"b":[1,{"c":null}]},"b":1}`, "", ""},
 		{"array", `[{"a":1},{"a":1}]`, "", ""},
 		{"scalar", ` "x" `, "", ""},
@@ -25,15 +25,15 @@ func TestCheckStrict(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := CheckStrict([]byte(c.body), 5)
-			if c.says == "" {
+			if c.message == "" {
 				if err != nil {
 					t.Fatalf("refused: %v", err)
 				}
 				return
 			}
 			f := fault.From(err)
-			if err == nil || f.Status() != 400 || f.Field != c.field || !strings.Contains(f.Message, c.says) {
-				t.Errorf("got %v, want a 400 on %q with %q", err, c.field, c.says)
+			if err == nil || f.Status() != 400 || f.Field != c.field || !strings.Contains(f.Message, c.message) {
+				t.Errorf("got %v, want a 400 on %q with %q", err, c.field, c.message)
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestMendClosesWhatCame(t *testing.T) {
+func TestRepairClosesOpenValues(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ in, want, open string }{
 		{`{"a":1}`, `{"a":1}`, ""},
@@ -38,7 +38,7 @@ func TestMendClosesWhatCame(t *testing.T) {
 }
 
 // Every beginning of a JSON object is mended to JSON.
-func TestMendMakesJSONOfEveryBeginning(t *testing.T) {
+func TestRepairMakesJSONOfEveryBeginning(t *testing.T) {
 	t.Parallel()
 	whole := []byte(`{"id":"x","n":[1,-2.5e+3,true,null,{"a\"b":"\ud83d\ude00\n€ é"}],"usage":{"prompt_tokens":12,"d":{}},"e":[],"s":""} `)
 	for i := 1; i < len(whole); i++ {
@@ -48,7 +48,7 @@ func TestMendMakesJSONOfEveryBeginning(t *testing.T) {
 	}
 }
 
-func FuzzMend(f *testing.F) {
+func FuzzRepair(f *testing.F) {
 	f.Add([]byte(`{"a":[1,"b`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if got, _ := RepairTruncated(in); json.Valid(in) && got != nil && !json.Valid(got) {

@@ -37,7 +37,7 @@ func TestWalkFindsTheWantedValues(t *testing.T) {
 }
 
 func TestWalkRefusesWhatParsersReadDifferently(t *testing.T) {
-	for _, c := range []struct{ name, body, field, says string }{
+	for _, c := range []struct{ name, body, field, message string }{
 		{"key twice", `{"model":"a","model":"b"}`, "model", "twice"},
 		{"key twice, first null", `{"model":null,"model":"b"}`, "model", "twice"},
 		{"other case", `{"Model":"a"}`, "model", `must be written as "model"`},
@@ -83,8 +83,8 @@ func TestWalkRefusesWhatParsersReadDifferently(t *testing.T) {
 			if err == nil || f.Status() != 400 {
 				t.Fatalf("got %v, want a 400", err)
 			}
-			if f.Field != c.field || !strings.Contains(f.Message, c.says) {
-				t.Errorf("field %q, message %q; want field %q and %q", f.Field, f.Message, c.field, c.says)
+			if f.Field != c.field || !strings.Contains(f.Message, c.message) {
+				t.Errorf("field %q, message %q; want field %q and %q", f.Field, f.Message, c.field, c.message)
 			}
 		})
 	}

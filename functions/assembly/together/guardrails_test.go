@@ -17,7 +17,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-func guardHouse(t *testing.T) *admintest.Installation {
+func newGuardInstallation(t *testing.T) *admintest.Installation {
 	t.Helper()
 	check := egress.Policy{}.CheckURL
 	return admintest.Build(t, func(admin.Deps) []admin.Family {
@@ -53,7 +53,7 @@ func TestGuardrailsPassTheChecksOfEveryFamily(t *testing.T) {
 
 func TestGuardrailsAreCheckedWhenSaved(t *testing.T) {
 	t.Parallel()
-	h := guardHouse(t)
+	h := newGuardInstallation(t)
 	at := "/guardrails/" + h.Do("POST", "/guardrails", key, simpleGuardrail).OK().Text("slug")
 	for body, fields := range map[string]string{
 		`{"checks":[],"actions":{}}`:   "checks",
@@ -78,7 +78,7 @@ func TestGuardrailsAreCheckedWhenSaved(t *testing.T) {
 
 func TestSecretsOfGuardrailsAreNotShown(t *testing.T) {
 	t.Parallel()
-	h := guardHouse(t)
+	h := newGuardInstallation(t)
 	const secret = "sk-of-a-vendor-1234567"
 	id := h.Do("POST", "/guardrails", key, `{"name":"V","checks":[{"id":"aporia.validateProject","parameters":{"projectID":"p","credentials":{"apiKey":"`+secret+`"}}}],"actions":{}}`).OK().Text("id")
 	for _, path := range []string{"/guardrails/" + id, "/guardrails/" + id + "/versions", "/guardrails"} {
@@ -99,7 +99,7 @@ func TestSecretsOfGuardrailsAreNotShown(t *testing.T) {
 
 func TestGuardrailsOfTheOrganisation(t *testing.T) {
 	t.Parallel()
-	h := guardHouse(t)
+	h := newGuardInstallation(t)
 	org := h.Do("POST", "/guardrails", admintest.AdminKey, simpleGuardrail).OK()
 	own := h.Do("POST", "/guardrails", key, simpleGuardrail).OK()
 	if got := h.Do("GET", "/guardrails/"+org.Text("id"), admintest.AdminKey, nil).OK(); got.At("workspace_id") != nil {

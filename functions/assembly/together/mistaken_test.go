@@ -11,11 +11,11 @@ import (
 // TestMistypedPathsAreNamed calls paths that are nearly those of a route, with keys of both
 // kinds: no provider is called, and the response names the path that was probably meant.
 func TestMistypedPathsAreNamed(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	for _, c := range []struct {
 		method, path string
 		status       int
-		says         string
+		message      string
 	}{
 		{"GET", "/config", 404, "did you mean /configs?"},
 		{"GET", "/api_keys", 404, "did you mean /api-keys?"},
@@ -29,8 +29,8 @@ func TestMistypedPathsAreNamed(t *testing.T) {
 	} {
 		for _, key := range []string{adminKey, workspaceKey} {
 			status, answer := h.do(c.method, c.path, key, "")
-			if status != c.status || !strings.Contains(answer, c.says) {
-				t.Errorf("%s %s: %d %.300s, want %d %q", c.method, c.path, status, answer, c.status, c.says)
+			if status != c.status || !strings.Contains(answer, c.message) {
+				t.Errorf("%s %s: %d %.300s, want %d %q", c.method, c.path, status, answer, c.status, c.message)
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func TestMistypedPathsAreNamed(t *testing.T) {
 // TestNearPathsArePassedThrough calls a path that is nearly the administration's with a
 // provider: it is the provider's.
 func TestNearPathsArePassedThrough(t *testing.T) {
-	h, m := newHouse(t), newModel(t)
+	h, m := newInstallation(t), newModel(t)
 	h.admin("POST", "/virtual-keys", `{"name":"k","slug":"k","provider":"openai","key":"sk-first-secret","workspace_id":"default","customHost":"`+m.url+`"}`)
 	r := httptest.NewRequest("GET", "/v1/config", nil)
 	r.Header.Set("X-Gateway-Api-Key", workspaceKey)
@@ -57,7 +57,7 @@ func TestNearPathsArePassedThrough(t *testing.T) {
 
 // TestMetadataMustBeAnObject sends metadata that is not a JSON object.
 func TestMetadataMustBeAnObject(t *testing.T) {
-	h, m := newHouse(t), newModel(t)
+	h, m := newInstallation(t), newModel(t)
 	h.admin("POST", "/virtual-keys", `{"name":"k","slug":"k","provider":"openai","key":"sk-first-secret","workspace_id":"default","customHost":"`+m.url+`"}`)
 	for metadata, want := range map[string]string{
 		"team=a": "400 ", `{"team":"a"`: "400 ", `["a"]`: "400 ", `"a"`: "400 ", `5`: "400 ",

@@ -10,7 +10,7 @@ import (
 
 // withVersions makes a prompt of three versions, of which the first is published, and
 // gives its path.
-func (h *promptHouse) withVersions() string {
+func (h *promptInstallation) withVersions() string {
 	at := "/prompts/" + h.create("").OK().Text("id")
 	for n := 2; n <= 3; n++ {
 		h.Do("PUT", at, key, fmt.Sprintf(`{"patch":true,"model":"m%d"}`, n)).OK()
@@ -22,7 +22,7 @@ const halves = `{"name":"Halves","variants":[{"version":1,"weight":50},{"version
 
 func TestExperimentsStartStopAndEndWithAWinner(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	at := h.withVersions()
 	made := h.Do("POST", at+"/experiments", key, halves).OK()
 	if made.Text("status") != "draft" {
@@ -70,7 +70,7 @@ func TestExperimentsStartStopAndEndWithAWinner(t *testing.T) {
 
 func TestExperimentsAreTheirPrompts(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	at, elsewhere := h.withVersions(), h.withVersions()
 	id := h.Do("POST", at+"/experiments", key, halves).OK().Text("id")
 	h.Do("GET", elsewhere+"/experiments/"+id, key, nil).Refused(404, "AB08", "experimentId")

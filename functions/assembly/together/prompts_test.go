@@ -23,15 +23,15 @@ import (
 // key is a key of the first workspace.
 const key = admintest.WorkspaceA
 
-// promptHouse serves the families that prompts need.
-type promptHouse struct {
+// promptInstallation serves the families that prompts need.
+type promptInstallation struct {
 	*admintest.Installation
 	collection string
 }
 
-func newPromptHouse(t *testing.T, more ...admin.Family) *promptHouse {
+func newPromptInstallation(t *testing.T, more ...admin.Family) *promptInstallation {
 	t.Helper()
-	h := &promptHouse{Installation: admintest.New(t, append(more, prompts.New(), partials.New(), collections.New(), configs.New(configs.Deps{CheckURL: egress.Policy{}.CheckURL}))...)}
+	h := &promptInstallation{Installation: admintest.New(t, append(more, prompts.New(), partials.New(), collections.New(), configs.New(configs.Deps{CheckURL: egress.Policy{}.CheckURL}))...)}
 	for _, ws := range []string{h.One, h.Two, h.Three} {
 		org := admintest.Org
 		if ws == h.Three {
@@ -49,7 +49,7 @@ func newPromptHouse(t *testing.T, more ...admin.Family) *promptHouse {
 const messages = `"[{\"role\":\"user\",\"content\":\"Hello {{name}}\"}]"`
 
 // body is a prompt with some members replaced or added.
-func (h *promptHouse) body(members string) string {
+func (h *promptInstallation) body(members string) string {
 	out := map[string]json.RawMessage{
 		"name": []byte(`"Greeting"`), "collection_id": []byte(`"` + h.collection + `"`), "string": []byte(messages),
 		"parameters": []byte(`{"max_tokens":5}`), "virtual_key": []byte(`"model-1"`), "model": []byte(`"gpt-4o-mini"`),
@@ -67,13 +67,13 @@ func (h *promptHouse) body(members string) string {
 	return string(raw)
 }
 
-func (h *promptHouse) create(members string) admintest.Answer {
+func (h *promptInstallation) create(members string) admintest.Answer {
 	return h.Do("POST", "/prompts", key, h.body(members))
 }
 
 func TestPromptsPassTheChecksOfEveryFamily(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	admintest.CheckFamily(t, h.Installation)
 	id := h.create("").OK().Text("id")
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
@@ -95,7 +95,7 @@ func TestPromptsPassTheChecksOfEveryFamily(t *testing.T) {
 
 func TestAnswersOfPromptsArePinned(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	at := "/prompts/" + h.create(`"version_description":"first","tools":[{"type":"function"}],"template_metadata":{"template_type":"chat"}`).OK().Text("id")
 	h.Do("PUT", at, key, `{"patch":true,"string":"[]"}`).OK()
 	h.Do("POST", "/prompts/partials", key, `{"name":"Part","string":"x","version_description":"d"}`).OK()
@@ -108,7 +108,7 @@ func TestAnswersOfPromptsArePinned(t *testing.T) {
 
 func TestWhatMakesAVersion(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	made := h.create("").OK()
 	if made.Text("object") != "prompt" || made.Text("version_id") == "" || !strings.HasPrefix(made.Text("slug"), "pp-greeti-") {
 		t.Errorf("%s", made.Body)
@@ -167,21 +167,21 @@ func TestWhatMakesAVersion(t *testing.T) {
 // together with members of a wrong type.
 func TestTemplatesAreRefusedBesideWhatElseIsWrong(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
-	told := func(a admintest.Answer, fields ...string) {
+	h := newPromptInstallation(t)
+	reports := func(a admintest.Answer, fields ...string) {
 		t.Helper()
 		for _, field := range fields {
 			a.Refused(400, "AB01", field)
 		}
 	}
-	told(h.create(`"name":7,"parameters":5,"string":"[{\"role\":\"user\",\"content\":\"{{#a}}\"}]"`), "name", "parameters", "string[0].content")
-	told(h.create(`"name":7,"string":"{{x"`), "name", "string")
-	told(h.Do("POST", "/prompts/partials", key, `{"name":7,"string":"{{#x}}"}`), "name", "string")
+	reports(h.create(`"name":7,"parameters":5,"string":"[{\"role\":\"user\",\"content\":\"{{#a}}\"}]"`), "name", "parameters", "string[0].content")
+	reports(h.create(`"name":7,"string":"{{x"`), "name", "string")
+	reports(h.Do("POST", "/prompts/partials", key, `{"name":7,"string":"{{#x}}"}`), "name", "string")
 }
 
 func TestTemplatesAndReferencesAreChecked(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	part := h.Do("POST", "/prompts/partials", key, `{"name":"Part","string":"x {{y}}"}`).OK().Text("slug")
 	at := "/prompts/" + h.create("").OK().Text("id")
 	for members, field := range map[string]string{
@@ -227,7 +227,7 @@ func TestTemplatesAndReferencesAreChecked(t *testing.T) {
 
 func TestOnesThatAreInUseStay(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	part := h.Do("POST", "/prompts/partials", key, `{"name":"Part","string":"x"}`).OK().Text("slug")
 	outer := h.Do("POST", "/prompts/partials", key, `{"name":"Outer","string":"{{>`+part+`}}"}`).OK().Text("slug")
 	folder := h.Do("POST", "/collections", key, `{"name":"Folder"}`).OK().Text("slug")
@@ -265,7 +265,7 @@ func TestOnesThatAreInUseStay(t *testing.T) {
 
 func TestProvidersInUseStay(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t, providers.New(providers.Deps{CheckURL: egress.Policy{}.CheckURL}))
+	h := newPromptInstallation(t, providers.New(providers.Deps{CheckURL: egress.Policy{}.CheckURL}))
 	inUse := func(by string) {
 		t.Helper()
 		got := h.Do("DELETE", "/providers/model-1", key, nil).Refused(409, "AB07", "")
@@ -308,7 +308,7 @@ func TestProvidersInUseStay(t *testing.T) {
 
 func TestSharedPromptsAreReadAndForked(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	made := h.create("").OK()
 	id, slug := made.Text("id"), made.Text("slug")
 	at := "/prompts/" + slug
@@ -368,7 +368,7 @@ func TestSharedPromptsAreReadAndForked(t *testing.T) {
 
 func TestLabelsNameVersions(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	list := h.Do("GET", "/labels", key, nil).OK()
 	if list.At("total") != 3.0 || list.At("data", "0", "is_universal") != true {
 		t.Errorf("%s", list.Body)
@@ -412,9 +412,9 @@ func TestLabelsNameVersions(t *testing.T) {
 	}
 }
 
-func TestCollectionsTellWhatIsInThem(t *testing.T) {
+func TestCollectionsListTheirContents(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	if got := h.Do("GET", "/collections/"+h.collection, key, nil).OK(); got.At("is_default") != 1.0 || got.Text("status") != "active" {
 		t.Errorf("%s", got.Body)
 	}
@@ -443,9 +443,9 @@ func TestCollectionsTellWhatIsInThem(t *testing.T) {
 }
 
 // Partials can be nested ten levels deep: a version that cannot be rendered is not saved.
-func TestPartialsStandTenDeep(t *testing.T) {
+func TestPartialsNestTenDeep(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	text := "end"
 	for n := range 10 {
 		text = "{{>" + h.Do("POST", "/prompts/partials", key, fmt.Sprintf(`{"name":"P%d","string":%q}`, n, text)).OK().Text("slug") + "}}"

@@ -17,7 +17,7 @@ const aTable = `[{"name":"greets","variables":{"name":"Ada"},"assertions":[{"typ
 
 // ran stores what a run of the prompt's saved table found of a version, as the data
 // plane does.
-func (h *promptHouse) ran(id string, version int64, failed ...string) {
+func (h *promptInstallation) ran(id string, version int64, failed ...string) {
 	ctx, sc := context.Background(), store.Scope{Org: admintest.Org, Workspace: h.One}
 	head, _, err := h.Resources.Get(ctx, sc, prompt.KindPrompt, id)
 	var p, v prompt.Prompt
@@ -40,12 +40,12 @@ func (h *promptHouse) ran(id string, version int64, failed ...string) {
 
 func TestVersionsThatFailTheirTestsAreNotPublished(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	at := h.withVersions()
 	id := strings.TrimPrefix(at, "/prompts/")
 	label := h.Do("GET", "/labels", key, nil).OK().Text("data", "0", "id")
 	experiment := at + "/experiments/" + h.Do("POST", at+"/experiments", key, halves).OK().Text("id")
-	refused := func(says string) {
+	refused := func(message string) {
 		t.Helper()
 		for _, c := range []struct{ method, path, body string }{
 			{"PUT", at + "/makeDefault", `{"version":2}`}, {"PUT", at + "/versions/2", `{"label_id":"` + label + `"}`}, {"POST", experiment + "/start", ""},
@@ -54,8 +54,8 @@ func TestVersionsThatFailTheirTestsAreNotPublished(t *testing.T) {
 			if c.body != "" {
 				body = c.body
 			}
-			if got := h.Do(c.method, c.path, key, body).Refused(409, "AB07", "version"); !strings.Contains(string(got.Body), says) {
-				t.Errorf("%s %s: %s, want %q", c.method, c.path, got.Body, says)
+			if got := h.Do(c.method, c.path, key, body).Refused(409, "AB07", "version"); !strings.Contains(string(got.Body), message) {
+				t.Errorf("%s %s: %s, want %q", c.method, c.path, got.Body, message)
 			}
 		}
 		if got := h.Do("GET", at, key, nil).OK(); got.At("prompt_version") != 1.0 {
@@ -89,7 +89,7 @@ func TestVersionsThatFailTheirTestsAreNotPublished(t *testing.T) {
 
 func TestBadTablesOfTestsAreRefused(t *testing.T) {
 	t.Parallel()
-	h := newPromptHouse(t)
+	h := newPromptInstallation(t)
 	at := "/prompts/" + h.create("").OK().Text("id")
 	one := func(assertion string) string {
 		return `{"tests":[{"name":"a","assertions":[` + assertion + `]}]}`

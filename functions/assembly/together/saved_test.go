@@ -63,16 +63,16 @@ func (m *model) header(name string) string {
 	return m.last.Get(name)
 }
 
-// house is the complete gateway on a store in a temporary folder.
-type house struct {
+// installation is the complete gateway on a store in a temporary folder.
+type installation struct {
 	t       *testing.T
 	handler http.Handler
 }
 
-func newHouse(t *testing.T) *house { return newHouseAt(t, nil) }
+func newInstallation(t *testing.T) *installation { return newInstallationAt(t, nil) }
 
-// newHouseAt is newHouse by another clock.
-func newHouseAt(t *testing.T, now func() time.Time) *house {
+// newInstallationAt is newInstallation by another clock.
+func newInstallationAt(t *testing.T, now func() time.Time) *installation {
 	t.Helper()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {
@@ -90,10 +90,10 @@ func newHouseAt(t *testing.T, now func() time.Time) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &house{t, &mux.Handler{Data: relay.NewMux(plane.New(core, noBooks{}, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators(), Sessions: relay.NewSessions()}), assembly.DataPlane()), Admin: admin}}
+	return &installation{t, &mux.Handler{Data: relay.NewMux(plane.New(core, noBooks{}, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators(), Sessions: relay.NewSessions()}), assembly.DataPlane()), Admin: admin}}
 }
 
-func (h *house) do(method, path, key, body string) (int, string) {
+func (h *installation) do(method, path, key, body string) (int, string) {
 	h.t.Helper()
 	r := httptest.NewRequest(method, "/v1"+path, strings.NewReader(body))
 	r.Header.Set("X-Gateway-Api-Key", key)
@@ -103,7 +103,7 @@ func (h *house) do(method, path, key, body string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-func (h *house) admin(method, path, body string) map[string]any {
+func (h *installation) admin(method, path, body string) map[string]any {
 	h.t.Helper()
 	status, answer := h.do(method, path, adminKey, body)
 	if status != http.StatusOK {
@@ -116,12 +116,12 @@ func (h *house) admin(method, path, body string) map[string]any {
 	return out
 }
 
-func (h *house) chat(slug string) (int, string) {
+func (h *installation) chat(slug string) (int, string) {
 	h.t.Helper()
 	return h.do("POST", "/chat/completions", workspaceKey, `{"model":"@`+slug+`/gpt-4o-mini","messages":[{"role":"user","content":"Hi"}]}`)
 }
 
-func (h *house) answers(slug string, want int) {
+func (h *installation) answers(slug string, want int) {
 	h.t.Helper()
 	if status, body := h.chat(slug); status != want {
 		h.t.Errorf("@%s answers %d %s, want %d", slug, status, body, want)
@@ -129,7 +129,7 @@ func (h *house) answers(slug string, want int) {
 }
 
 func TestSavedVirtualKeyAnswersWithItsCredential(t *testing.T) {
-	h, m := newHouse(t), newModel(t)
+	h, m := newInstallation(t), newModel(t)
 	h.admin("POST", "/virtual-keys", `{"name":"k","slug":"k","provider":"openai","key":"sk-first-secret","workspace_id":"default","customHost":"`+m.url+`","customHeaders":{"X-Team":"red"}}`)
 	h.answers("k", http.StatusOK)
 	if m.header("Authorization") != "Bearer sk-first-secret" || m.header("X-Team") != "red" {
@@ -149,7 +149,7 @@ func TestSavedVirtualKeyAnswersWithItsCredential(t *testing.T) {
 }
 
 func TestAccessOfAWorkspaceIsOpenedAndRevoked(t *testing.T) {
-	h, m := newHouse(t), newModel(t)
+	h, m := newInstallation(t), newModel(t)
 	h.admin("POST", "/integrations", `{"name":"shared","slug":"shared","ai_provider_id":"openai","key":"sk-shared-secret","configurations":{"custom_host":"`+m.url+`"}}`)
 	h.answers("shared", http.StatusBadRequest)
 	access := func(members string) {
@@ -176,7 +176,7 @@ func TestAccessOfAWorkspaceIsOpenedAndRevoked(t *testing.T) {
 }
 
 func TestBudgetOfAProviderIsCountedAndReset(t *testing.T) {
-	h, m := newHouse(t), newModel(t)
+	h, m := newInstallation(t), newModel(t)
 	h.admin("POST", "/virtual-keys", `{"name":"k","slug":"k","provider":"openai","key":"sk-first-secret","workspace_id":"default","customHost":"`+m.url+`","usage_limits":{"type":"tokens","credit_limit":100000}}`)
 	h.answers("k", http.StatusOK)
 	used := func() any {

@@ -28,7 +28,7 @@ const (
 	reference  = `{"name":"Key of OpenAI","slug":"openai-key","manager_type":"aws_sm","secret_path":"prod/openai","tags":{"team":"a"},"auth_config":{"aws_auth_type":"accessKey","aws_access_key_id":"AKID","aws_secret_access_key":"CANARY-0123456789","aws_region":"eu-west-1"}}`
 )
 
-func newHouseOfReferences(t *testing.T) *admintest.Installation {
+func newReferenceInstallation(t *testing.T) *admintest.Installation {
 	t.Helper()
 	rt := egress.New(egress.Policy{}, egress.Options{})
 	t.Cleanup(func() { egress.CloseIdle(rt) })
@@ -44,7 +44,7 @@ func newHouseOfReferences(t *testing.T) *admintest.Installation {
 
 func TestMappedReferencesStay(t *testing.T) {
 	t.Parallel()
-	h := newHouseOfReferences(t)
+	h := newReferenceInstallation(t)
 	at := references + "/" + h.Do("POST", references, admintest.AdminKey, reference).OK().Text("id")
 	mapped := `,"secret_mappings":[{"target_field":"key","secret_reference_id":"openai-key"}]`
 	h.Do("POST", "/integrations", admintest.AdminKey, `{"name":"I","slug":"i","ai_provider_id":"openai"`+mapped+`}`).OK()
@@ -106,7 +106,7 @@ func TestReferencesOfServersAndAgentsStay(t *testing.T) {
 
 func TestADeletionAndAMappingAtATimeLeaveNoMappingToNothing(t *testing.T) {
 	t.Parallel()
-	h := newHouseOfReferences(t)
+	h := newReferenceInstallation(t)
 	for n := range 8 {
 		slug := fmt.Sprintf("r-%d", n)
 		h.Do("POST", references, admintest.AdminKey, strings.Replace(reference, "openai-key", slug, 1)).OK()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// asked sends a chat with headers and returns the response.
-func (h *house) asked(key string, headers map[string]string) *httptest.ResponseRecorder {
+// sendChat sends a chat with headers and returns the response.
+func (h *installation) sendChat(key string, headers map[string]string) *httptest.ResponseRecorder {
 	h.t.Helper()
 	r := httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(`{"model":"@saved/gpt-4o-mini","messages":[{"role":"user","content":"Hi"}]}`))
 	r.Header.Set("X-Gateway-Api-Key", key)
@@ -26,13 +26,13 @@ func (h *house) asked(key string, headers map[string]string) *httptest.ResponseR
 // the most that a config may say. A change also applies to answers that are cached already.
 func TestTheOrganisationBoundsTheCache(t *testing.T) {
 	at := time.Now()
-	h := newHouseAt(t, func() time.Time { return at })
+	h := newInstallationAt(t, func() time.Time { return at })
 	m := newModel(t)
 	h.admin("POST", "/virtual-keys", `{"name":"s","slug":"saved","provider":"openai","key":"k","workspace_id":"default","customHost":"`+m.url+`"}`)
 	const settings = "/admin/organisation/settings"
-	ask := func(config string) string {
+	send := func(config string) string {
 		t.Helper()
-		got := h.asked(workspaceKey, map[string]string{"X-Gateway-Config": config})
+		got := h.sendChat(workspaceKey, map[string]string{"X-Gateway-Config": config})
 		if got.Code != http.StatusOK {
 			t.Fatalf("%d %s", got.Code, got.Body)
 		}
@@ -40,7 +40,7 @@ func TestTheOrganisationBoundsTheCache(t *testing.T) {
 	}
 	expect := func(config, want string) {
 		t.Helper()
-		if got := ask(config); got != want {
+		if got := send(config); got != want {
 			t.Errorf("%s after %s: %s, want %s", config, at, got, want)
 		}
 	}
@@ -78,7 +78,7 @@ func TestTheOrganisationBoundsTheCache(t *testing.T) {
 }
 
 func TestSettingsOfTheOrganisationHoldForRequests(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	m := newModel(t)
 	h.admin("POST", "/virtual-keys", `{"name":"s","slug":"saved","provider":"openai","key":"k","workspace_id":"default","customHost":"`+m.url+`"}`)
 	const settings = "/admin/organisation/settings"
@@ -92,7 +92,7 @@ func TestSettingsOfTheOrganisationHoldForRequests(t *testing.T) {
 		{`{"data_plane_security_settings":null}`, http.StatusBadRequest},
 	} {
 		h.admin("PUT", settings, c.body)
-		got := h.asked(workspaceKey, inline)
+		got := h.sendChat(workspaceKey, inline)
 		if got.Code != c.want || got.Code != http.StatusOK && !strings.Contains(got.Body.String(), "inline_config_blocked") {
 			t.Errorf("%s: %d %s", c.body, got.Code, got.Body)
 		}
@@ -102,14 +102,14 @@ func TestSettingsOfTheOrganisationHoldForRequests(t *testing.T) {
 // A workspace may have its own value if the organization allows it: requests follow the
 // setting of their workspace.
 func TestSettingsOfAWorkspaceHoldForItsRequests(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	m := newModel(t)
 	h.admin("POST", "/virtual-keys", `{"name":"s","slug":"saved","provider":"openai","key":"k","workspace_id":"default","customHost":"`+m.url+`"}`)
 	const own = "/admin/workspaces/default/settings"
 	inline := map[string]string{"X-Gateway-Config": `{"retry":{"attempts":1}}`}
 	expect := func(want int) {
 		t.Helper()
-		if got := h.asked(workspaceKey, inline); got.Code != want {
+		if got := h.sendChat(workspaceKey, inline); got.Code != want {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	}
@@ -124,7 +124,7 @@ func TestSettingsOfAWorkspaceHoldForItsRequests(t *testing.T) {
 }
 
 func TestModelsThatTheSettingsAllow(t *testing.T) {
-	h := newHouse(t)
+	h := newInstallation(t)
 	m := newModel(t)
 	h.admin("POST", "/virtual-keys", `{"name":"s","slug":"saved","provider":"openai","key":"k","workspace_id":"default","customHost":"`+m.url+`"}`)
 	const settings, own = "/admin/organisation/settings", "/admin/workspaces/default/settings"
@@ -143,7 +143,7 @@ func TestModelsThatTheSettingsAllow(t *testing.T) {
 		{settings, `{"model_settings":null}`, true},
 	} {
 		h.admin("PUT", c.path, c.body)
-		got := h.asked(workspaceKey, nil)
+		got := h.sendChat(workspaceKey, nil)
 		if c.allowed && got.Code != http.StatusOK || !c.allowed && got.Code != http.StatusForbidden {
 			t.Errorf("%s: %d %s", c.body, got.Code, got.Body)
 		}
@@ -157,7 +157,7 @@ func TestModelsThatTheSettingsAllow(t *testing.T) {
 	}
 }
 
-func (h *house) get(key, path string) *httptest.ResponseRecorder {
+func (h *installation) get(key, path string) *httptest.ResponseRecorder {
 	h.t.Helper()
 	r := httptest.NewRequest("GET", "/v1"+path, nil)
 	r.Header.Set("X-Gateway-Api-Key", key)

@@ -31,8 +31,8 @@ const some = `{"paths":{
  "/old/{id}":{"get":{"operationId":"getThingAlias1","tags":["things"],"security":[{"Gateway-Key":[]}],"x-gateway-scopes":["things.read"],"responses":{"200":{"content":{"application/json":{}}}}}},
  "/chat":{"post":{"operationId":"chat","tags":["inference"],"security":[{"Gateway-Key":[]}],"x-gateway-scopes":["things.read"],"responses":{"200":{"content":{"application/json":{}}}}}}}}`
 
-// ask sends a message as a caller with scopes, past the engine.
-func ask(t *testing.T, api toolbox.API, message string, scopes ...string) string {
+// send sends a message as a caller with scopes, past the engine.
+func send(t *testing.T, api toolbox.API, message string, scopes ...string) string {
 	t.Helper()
 	r := toolbox.New(api, func() (json.RawMessage, error) { return json.RawMessage(some), nil }).Route()
 	r.Do, r.Public, r.Welcomes = wrap(r.Do, scopes), true, false
@@ -46,17 +46,17 @@ func ask(t *testing.T, api toolbox.API, message string, scopes ...string) string
 	req.Header.Set("Cookie", "session=1")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, req)
-	var said struct {
+	var text struct {
 		Result struct{ Content []struct{ Text string } }
 		Error  json.RawMessage
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil {
+	if err := json.Unmarshal(w.Body.Bytes(), &text); err != nil {
 		t.Fatal(err, w.Body.String())
 	}
-	if len(said.Result.Content) == 1 {
-		return said.Result.Content[0].Text
+	if len(text.Result.Content) == 1 {
+		return text.Result.Content[0].Text
 	}
-	return string(said.Error)
+	return string(text.Error)
 }
 
 func resources(t *testing.T) *resource.Resources {
@@ -101,19 +101,19 @@ func TestToolsAreOperations(t *testing.T) {
 			call("getThing", `{"id":"a/b c","page_size":5,"tags":["x","y"],"where":{"n":1}}`): `GET /v1/things/a%2Fb%20c?page_size=5&tags=x%2Cy&where=%7B%22n%22%3A1%7D `,
 			call("updateThing", `{"id":"a","body":{"n":1.50}}`):                               `PUT /v1/things/a {"n":1.50}`,
 		} {
-			if said := ask(t, api, message, "things.read"); said != want {
-				t.Errorf("%s: %s\nwant %s", where, said, want)
+			if text := send(t, api, message, "things.read"); text != want {
+				t.Errorf("%s: %s\nwant %s", where, text, want)
 			}
 			if r := <-got; r.Header.Get("X-Gateway-Api-Key") != "the key" || r.Header.Get("Cookie") != "" || (r.Method == "PUT") != (r.Header.Get("Content-Type") == "application/json") {
 				t.Errorf("%s: %s %v", where, r.Method, r.Header)
 			}
 		}
 	}
-	if said := ask(t, toolbox.Outside{Via: http.DefaultTransport}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(said, "GATEWAY_PUBLIC_URL") {
-		t.Errorf("%s", said)
+	if text := send(t, toolbox.Outside{Via: http.DefaultTransport}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(text, "GATEWAY_PUBLIC_URL") {
+		t.Errorf("%s", text)
 	}
-	if said := ask(t, toolbox.Outside{Base: "http://127.0.0.1:1/v1", Via: http.DefaultTransport}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(said, `"code":503`) {
-		t.Errorf("%s", said)
+	if text := send(t, toolbox.Outside{Base: "http://127.0.0.1:1/v1", Via: http.DefaultTransport}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(text, `"code":503`) {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -129,16 +129,16 @@ func TestLargeAnswers(t *testing.T) {
 		})
 		far := httptest.NewServer(h)
 		for where, api := range map[string]toolbox.API{"inside": toolbox.Inside{Handler: func() http.Handler { return h }}, "outside": toolbox.Outside{Base: far.URL, Via: http.DefaultTransport}} {
-			said := ask(t, api, call("getThing", `{"id":"a"}`), "things.read")
-			if strings.Contains(said, "with page_size") != large || strings.Contains(said, "xxx") == large {
-				t.Errorf("%s: %d: %.200s", where, size, said)
+			text := send(t, api, call("getThing", `{"id":"a"}`), "things.read")
+			if strings.Contains(text, "with page_size") != large || strings.Contains(text, "xxx") == large {
+				t.Errorf("%s: %d: %.200s", where, size, text)
 			}
 		}
 		far.Close()
 	}
 	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0xfe}) })
-	if said := ask(t, toolbox.Inside{Handler: func() http.Handler { return h }}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(said, "not text") {
-		t.Errorf("%s", said)
+	if text := send(t, toolbox.Inside{Handler: func() http.Handler { return h }}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(text, "not text") {
+		t.Errorf("%s", text)
 	}
 }
 

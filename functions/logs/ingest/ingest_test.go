@@ -23,12 +23,12 @@ func (plain) Seal(_ context.Context, _ seal.Binding, b []byte) ([]byte, error) {
 	return append([]byte(nil), b...), nil
 }
 
-type kept struct {
+type storedRecord struct {
 	records []usage.Record
 	fail    error
 }
 
-func (k *kept) Emit(_ context.Context, r *usage.Record) error {
+func (k *storedRecord) Emit(_ context.Context, r *usage.Record) error {
 	if k.fail != nil {
 		return k.fail
 	}
@@ -45,7 +45,7 @@ var (
 
 func emit(t *testing.T, by Reporter, all ...Exchange) []usage.Record {
 	t.Helper()
-	sink := &kept{}
+	sink := &storedRecord{}
 	m := Maker{Sink: sink, Sealer: plain{}, Now: func() time.Time { return noon }}
 	ids, err := m.Emit(context.Background(), &by, all)
 	if err != nil || len(ids) != len(all) || len(sink.records) != len(all) {
@@ -60,7 +60,7 @@ func emit(t *testing.T, by Reporter, all ...Exchange) []usage.Record {
 }
 
 // Usage is read from every response format, complete or in chunks, and priced by the list.
-func TestWhatAnswersSayTheyUsed(t *testing.T) {
+func TestUsageOfEveryResponseFormat(t *testing.T) {
 	t.Parallel()
 	sse := func(pieces ...string) string {
 		return `"` + strings.ReplaceAll("data: "+strings.Join(pieces, "\n\ndata: ")+"\n\n", `"`, `\"`) + `"`
@@ -100,7 +100,7 @@ func TestWhatAnswersSayTheyUsed(t *testing.T) {
 	}
 }
 
-func TestWhatARecordSays(t *testing.T) {
+func TestRecordFields(t *testing.T) {
 	t.Parallel()
 	x := Exchange{URL: "https://u:p@host/v1/messages?key=s#f", Method: "post", Status: 200, Duration: 2 * time.Second, TraceID: "t", SpanID: "s", ParentSpanID: "p", SpanName: "n", Metadata: map[string]string{"_user": "me"}}
 	r := emit(t, one, x)[0]
@@ -136,7 +136,7 @@ func TestIDsOfTheTellersChoice(t *testing.T) {
 	}
 }
 
-func TestBodiesAreKeptAsTheWorkspaceSays(t *testing.T) {
+func TestBodiesAreStoredAsTheWorkspaceAllows(t *testing.T) {
 	t.Parallel()
 	x := Exchange{URL: "/", Status: 200, Request: []byte(`{"q":1}`), Response: []byte(`"text"`), RequestHeaders: map[string]string{"authorization": "Bearer s", "x-a": "b"}, ResponseHeaders: map[string]string{"set-cookie": "c"}}
 	quiet, failed := one, x
@@ -169,9 +169,9 @@ func TestBodiesAreKeptAsTheWorkspaceSays(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeKeptIsTold(t *testing.T) {
+func TestUnstorableRequestsAreReported(t *testing.T) {
 	t.Parallel()
-	m := Maker{Sink: &kept{fail: errors.New("full")}, Sealer: plain{}, Now: time.Now}
+	m := Maker{Sink: &storedRecord{fail: errors.New("full")}, Sealer: plain{}, Now: time.Now}
 	if ids, err := m.Emit(context.Background(), &one, make([]Exchange, 2)); err == nil || len(ids) > 0 {
 		t.Errorf("%v, %v", ids, err)
 	}

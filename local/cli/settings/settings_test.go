@@ -51,7 +51,7 @@ func TestDeleteJSONRemovesOneMember(t *testing.T) {
 }
 
 func TestJSONRejectsWhatItCannotEdit(t *testing.T) {
-	for src, says := range map[string]string{
+	for src, message := range map[string]string{
 		"[]":                                "line 1: must be an object",
 		"{\n\"env\": 5}":                    "line 2: must be an object",
 		"{\n\n\"a\" 1}":                     "line 3: a colon is missing",
@@ -66,7 +66,7 @@ func TestJSONRejectsWhatItCannotEdit(t *testing.T) {
 		strings.Repeat(`{"a":`, 200) + "1":  "nested too deep",
 		strings.Repeat(" ", MaxSize) + "{}": "larger than",
 	} {
-		if got, err := SetJSON([]byte(src), "v", "env", "X"); err == nil || !strings.Contains(err.Error(), says) {
+		if got, err := SetJSON([]byte(src), "v", "env", "X"); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("%.40q: %v %.100q", src, err, got)
 		}
 	}

@@ -38,13 +38,13 @@ func TestLimitsHoldInFiftyEnvironments(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer stop()
-	said := new(log)
+	logged := new(log)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the functions said:\n%s", said)
+			t.Logf("the functions said:\n%s", logged)
 		}
 	})
-	report, err := Run(ctx, Options{Root: root, Dir: dir, Environments: 50, Requests: 100, Delay: 300 * time.Millisecond, ThrottleEvery: 25, Log: said})
+	report, err := Run(ctx, Options{Root: root, Dir: dir, Environments: 50, Requests: 100, Delay: 300 * time.Millisecond, ThrottleEvery: 25, Log: logged})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func TestLoadTakesEveryAnswerForGood(t *testing.T) {
 	}
 }
 
-func TestFewerChunksThanAskedForAreNoticed(t *testing.T) {
+func TestMissingChunksAreDetected(t *testing.T) {
 	_, url := listen(t)
 	get(t, url+"/__ctl?chunks=7")
 	s := loadgen.Spec{URL: url + "/v1/chat/completions", Kind: "stream", Body: loadgen.Body("m", 1024, true), Chunks: 100, Conns: 1, Requests: 3}

@@ -22,7 +22,7 @@ func TestDecide(t *testing.T) {
 		scoped, activeServer, here := mostly("scope"), mostly("server"), mostly("workspace")
 		there, activeIntegration, shared := mostly("integration"), mostly("active"), mostly("shared")
 		denies, entry, enabled := yes("deny"), yes("entry"), yes("enabled")
-		saidOf, of, saidAt, at := yes("said of"), yes("of"), yes("said at"), yes("at")
+		hasOf, of, hasAt, at := yes("said of"), yes("of"), yes("said at"), yes("at")
 
 		const ws, skill = "w", "a skill"
 		f := &Facts{Workspace: ws, Scopes: identity.NewScopeSet("mcp.invoke"), IntegrationSwitches: map[string]bool{}, ServerSwitches: map[string]bool{}}
@@ -48,10 +48,10 @@ func TestDecide(t *testing.T) {
 				f.Integration.Record.Status = active
 			}
 		}
-		if saidOf {
+		if hasOf {
 			f.IntegrationSwitches[a2a.SwitchID(skill)] = of
 		}
-		if saidAt {
+		if hasAt {
 			f.ServerSwitches[a2a.SwitchID(skill)] = at
 		}
 		f.IntegrationSwitches[a2a.SwitchID("other")], f.ServerSwitches[a2a.SwitchID("other")] = yes("another of"), yes("another at")
@@ -61,7 +61,7 @@ func TestDecide(t *testing.T) {
 		if got := f.Decide(""); (got == Allowed) != server {
 			t.Errorf("the agent: %s", got)
 		}
-		if got := f.Decide(skill); (got == Allowed) != (server && (!saidOf || of) && (!saidAt || at)) {
+		if got := f.Decide(skill); (got == Allowed) != (server && (!hasOf || of) && (!hasAt || at)) {
 			t.Errorf("the skill: %s", got)
 		}
 		// an integration of a workspace is available only there

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/admin"
 )
 
-func TestTimesKeepTheirOffset(t *testing.T) {
+func TestTimesRetainTheirOffset(t *testing.T) {
 	for text, want := range map[string]string{
 		"2026-01-31T15:04:05Z":          "2026-01-31T15:04:05Z",
 		"2026-01-31T15:04:05.123Z":      "2026-01-31T15:04:05.123Z",

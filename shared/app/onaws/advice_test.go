@@ -23,15 +23,15 @@ func TestAdvice(t *testing.T) {
 	for _, a := range advice {
 		for _, code := range a.codes {
 			err := Advise(api(code))
-			var still smithy.APIError
-			if !errors.As(err, &still) || !strings.HasPrefix(err.Error(), strings.ReplaceAll(a.text, "%s", "DynamoDB GetItem")) || !strings.Contains(err.Error(), "said by AWS") {
+			var apiErr smithy.APIError
+			if !errors.As(err, &apiErr) || !strings.HasPrefix(err.Error(), strings.ReplaceAll(a.text, "%s", "DynamoDB GetItem")) || !strings.Contains(err.Error(), "said by AWS") {
 				t.Errorf("%s: %v", code, err)
 			}
 		}
 	}
 	for name, c := range map[string]struct {
-		err  error
-		says string
+		err     error
+		message string
 	}{
 		"unknown region":   {fmt.Errorf("x: %w", &net.DNSError{Name: "dynamodb.eu-west-9.amazonaws.com", IsNotFound: true}), "is AWS_REGION="},
 		"no credentials":   {errors.New("get identity: get credentials: failed to refresh cached credentials, no EC2 IMDS role found"), "there are no AWS credentials"},
@@ -42,7 +42,7 @@ func TestAdvice(t *testing.T) {
 		"another error":    {errors.New("disk full"), ""},
 	} {
 		got := Advise(c.err)
-		if !errors.Is(got, c.err) || c.says == "" && got.Error() != c.err.Error() || !strings.Contains(got.Error(), c.says) {
+		if !errors.Is(got, c.err) || c.message == "" && got.Error() != c.err.Error() || !strings.Contains(got.Error(), c.message) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -69,16 +69,16 @@ func TestAdviceThroughTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for c, says := range map[string]string{
+	for c, message := range map[string]string{
 		"AccessDeniedException": "no permission for DynamoDB ", "ExpiredTokenException": "have expired", "UnrecognizedClientException": "does not know these credentials",
 		"ResourceNotFoundException": "GATEWAY_TABLE_PREFIX",
 	} {
 		code = c
 		_, err := in.Setup(t.Context())
-		if err == nil || !strings.Contains(Advise(err).Error(), says) {
+		if err == nil || !strings.Contains(Advise(err).Error(), message) {
 			t.Errorf("%s: %v", c, Advise(err))
 		}
-		if _, _, err = in.Store.Table(store.Control).Get(t.Context(), store.RawKey("a", "b"), true); err == nil || !strings.Contains(Advise(err).Error(), says) {
+		if _, _, err = in.Store.Table(store.Control).Get(t.Context(), store.RawKey("a", "b"), true); err == nil || !strings.Contains(Advise(err).Error(), message) {
 			t.Errorf("%s: %v", c, Advise(err))
 		}
 	}

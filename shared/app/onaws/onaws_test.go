@@ -88,24 +88,24 @@ func TestEgressOfAnInstallation(t *testing.T) {
 }
 
 // A context value of the stacks chooses where vectors stand.
-func TestVectorsStandInOnePlace(t *testing.T) {
-	for name, c := range map[string]struct{ bucket, table, dimensions, kind, says string }{
+func TestVectorsAreInOneStore(t *testing.T) {
+	for name, c := range map[string]struct{ bucket, table, dimensions, kind, message string }{
 		"tables":             {kind: "<nil>"},
 		"bucket":             {bucket: "vectors", kind: "*s3vectors.Index"},
 		"table":              {table: "arn:aws:dynamodb:eu-west-1:1:table/v", dimensions: "1536, 3072", kind: "*dynamovectors.Index"},
-		"both":               {bucket: "vectors", table: "t", dimensions: "2", says: EnvVectorBucket},
-		"no dimensions":      {table: "t", says: EnvVectorDimensions},
-		"dimensions of text": {table: "t", dimensions: "many", says: "1 to 4096"},
-		"too many":           {table: "t", dimensions: "5000", says: "1 to 4096"},
-		"none":               {table: "t", dimensions: "0", says: "1 to 4096"},
+		"both":               {bucket: "vectors", table: "t", dimensions: "2", message: EnvVectorBucket},
+		"no dimensions":      {table: "t", message: EnvVectorDimensions},
+		"dimensions of text": {table: "t", dimensions: "many", message: "1 to 4096"},
+		"too many":           {table: "t", dimensions: "5000", message: "1 to 4096"},
+		"none":               {table: "t", dimensions: "0", message: "1 to 4096"},
 	} {
 		clearEnv(t)
 		t.Setenv(EnvVectorBucket, c.bucket)
 		t.Setenv(EnvVectorTable, c.table)
 		t.Setenv(EnvVectorDimensions, c.dimensions)
 		v, err := Vectors(t.Context())
-		if c.says != "" {
-			if err == nil || !strings.Contains(err.Error(), c.says) {
+		if c.message != "" {
+			if err == nil || !strings.Contains(err.Error(), c.message) {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue

@@ -189,7 +189,7 @@ func TestEndpointsOfCredentials(t *testing.T) {
 	}
 }
 
-func TestNoCredentialsSayWhatToDo(t *testing.T) {
+func TestMissingCredentialsAreExplained(t *testing.T) {
 	onlyAWS(t, map[string]string{"AWS_REGION": "eu-west-1"})
 	cfg, err := Config(t.Context())
 	if err != nil {

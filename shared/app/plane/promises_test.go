@@ -27,7 +27,7 @@ var families = []struct{ provider, model string }{
 type promise struct {
 	name, client, body, field string
 	code                      fault.Code
-	kept                      []string // any of these in the body for the provider carries it
+	carried                   []string // any of these in the body for the provider carries it
 }
 
 const zebra = `{"type":"object","properties":{"zebra":{"type":"integer"}},"required":["zebra"],"additionalProperties":false}`
@@ -51,15 +51,15 @@ var (
 	several   = []string{`"n":2`, `"candidateCount":2`, `"numGenerations":2`, `"num_generations":2`}
 )
 
-// TestPromisesAreKeptOrRefused: a member that shapes the answer reaches the provider in the
+// TestPromisesAreForwardedOrRejected: a member that shapes the answer reaches the provider in the
 // provider's own form or by a hidden tool, or the request is rejected and the field named.
 // The member is never left out, because the answer would look correct.
-func TestPromisesAreKeptOrRefused(t *testing.T) {
+func TestPromisesAreForwardedOrRejected(t *testing.T) {
 	dialects := map[string]chat.Provider{}
 	for _, d := range Dialects() {
 		dialects[d.Name()] = d
 	}
-	kept, refused := map[string]int{}, map[string]int{}
+	forwarded, refused := map[string]int{}, map[string]int{}
 	for _, f := range families {
 		p, ok := provider.ByID(f.provider)
 		if !ok {
@@ -82,8 +82,8 @@ func TestPromisesAreKeptOrRefused(t *testing.T) {
 			var loss chat.Loss
 			sent, err := chat.Translate(nil, client, dialects[name], r, &traits, &loss)
 			switch fa := fault.From(err); {
-			case err == nil && containsAny(string(sent), c.kept):
-				kept[c.name]++
+			case err == nil && containsAny(string(sent), c.carried):
+				forwarded[c.name]++
 			case err == nil:
 				t.Errorf("%s: left out: %s", at, sent)
 			case fa.Status() != 400:
@@ -96,11 +96,11 @@ func TestPromisesAreKeptOrRefused(t *testing.T) {
 		}
 	}
 	for _, c := range promises {
-		if kept[c.name] == 0 && c.client == provider.OpenAIChat {
+		if forwarded[c.name] == 0 && c.client == provider.OpenAIChat {
 			t.Errorf("%s is kept by nobody", c.name)
 		}
 	}
-	t.Logf("kept %v, refused %v", kept, refused)
+	t.Logf("kept %v, refused %v", forwarded, refused)
 }
 
 var operationOf = map[string]provider.Operation{

@@ -135,22 +135,22 @@ func (s *service) put(in map[string]any) (any, error) {
 	if err := only(in, "TableName", "Item", "ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues", "ReturnValues", "ReturnConsumedCapacity"); err != nil {
 		return nil, err
 	}
-	given, _ := in["Item"].(map[string]any)
+	attributes, _ := in["Item"].(map[string]any)
 	item, indexed := map[string]any{}, 0
 	for _, name := range []string{layout.PK, layout.SK, layout.Tenant} {
-		v, err := one(given[name], "S")
+		v, err := one(attributes[name], "S")
 		if err != nil || v == "" {
 			return nil, refusal("%s: %v", name, err)
 		}
 		item[name] = v
 	}
-	expires, err := one(given[layout.Expires], "N")
+	expires, err := one(attributes[layout.Expires], "N")
 	if err != nil {
 		return nil, err
 	}
 	item[layout.Expires] = expires
 	for _, n := range s.dimensions {
-		list, there := given[attrVector(n)]
+		list, there := attributes[attrVector(n)]
 		if !there {
 			continue
 		}
@@ -163,8 +163,8 @@ func (s *service) put(in map[string]any) (any, error) {
 		}
 		indexed++
 	}
-	if indexed != 1 || len(given) != 5 {
-		s.t.Errorf("an item of %d attributes in %d indexes", len(given), indexed)
+	if indexed != 1 || len(attributes) != 5 {
+		s.t.Errorf("an item of %d attributes in %d indexes", len(attributes), indexed)
 	}
 	s.items[item[layout.PK].(string)+"/"+item[layout.SK].(string)] = item
 	return map[string]any{}, nil
@@ -189,7 +189,7 @@ func (s *service) search(in map[string]any) (any, error) {
 		return nil, refusal("Provided TopK value is out of valid range")
 	}
 	s.lastTopK = int(top)
-	asked, err := vectorOf(in["SearchVector"], n)
+	wanted, err := vectorOf(in["SearchVector"], n)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (s *service) search(in map[string]any) (any, error) {
 		if !ok || item[layout.Tenant] != tenant {
 			continue
 		}
-		hits = append(hits, hit{map[string]any{layout.SK: map[string]any{"S": item[layout.SK]}, layout.Expires: map[string]any{"N": item[layout.Expires]}}, 1 - cosine(v, asked)})
+		hits = append(hits, hit{map[string]any{layout.SK: map[string]any{"S": item[layout.SK]}, layout.Expires: map[string]any{"N": item[layout.Expires]}}, 1 - cosine(v, wanted)})
 	}
 	sort.Slice(hits, func(i, j int) bool { return hits[i].Score < hits[j].Score })
 	return map[string]any{"SearchResults": hits[:min(len(hits), int(top))]}, nil
@@ -218,8 +218,8 @@ func (s *service) search(in map[string]any) (any, error) {
 func partition(in map[string]any) (any, error) {
 	names, _ := in["ExpressionAttributeNames"].(map[string]any)
 	values, _ := in["ExpressionAttributeValues"].(map[string]any)
-	expression, given := in["SearchConditionExpression"].(string)
-	if !given {
+	expression, filtered := in["SearchConditionExpression"].(string)
+	if !filtered {
 		return nil, refusal("SearchConditionExpression must be provided when SearchSchema has a HASH key")
 	}
 	m := equality.FindStringSubmatch(expression)

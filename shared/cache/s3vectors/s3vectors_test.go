@@ -88,8 +88,8 @@ func TestAServiceThatRefusesIsAnError(t *testing.T) {
 func TestAllPagesOfAnAnswerAreRead(t *testing.T) {
 	s, x := serve(t)
 	b := cache.Bucket{Scope: store.Scope{Org: "o", Workspace: "w"}, ID: "b"}
-	const kept = 40
-	for i := range kept {
+	const entries = 40
+	for i := range entries {
 		v := cache.Vector{ID: fmt.Sprint(i), Values: []float32{1, float32(i) / 1000}, Expires: s.at.Add(time.Hour)}
 		if err := x.Add(t.Context(), b, v); err != nil {
 			t.Fatal(err)

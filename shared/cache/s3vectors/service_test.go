@@ -148,10 +148,10 @@ func (b body) yes(name string) bool    { v, _ := b[name].(bool); return v }
 
 // number is an integer within bounds; def where it is absent and def is one.
 func (b body) number(name string, least, most, def int) (int, error) {
-	v, given := b[name]
+	v, present := b[name]
 	n, ok := v.(float64)
 	switch {
-	case !given && def >= least:
+	case !present && def >= least:
 		return def, nil
 	case !ok || n != math.Trunc(n) || n < float64(least) || n > float64(most):
 		return 0, invalid("%s is %v", name, v)
@@ -258,7 +258,7 @@ func (s *service) query(in body) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked, err := vector(in["queryVector"], dimensionsOf(in.text("indexName")))
+	wanted, err := vector(in["queryVector"], dimensionsOf(in.text("indexName")))
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +274,7 @@ func (s *service) query(in body) (any, error) {
 			return nil, err
 		}
 		if ok {
-			d := 1 - cosine(v.values, asked)
+			d := 1 - cosine(v.values, wanted)
 			hits = append(hits, hit{Key: key, Distance: &d})
 		}
 	}

@@ -44,7 +44,7 @@ func TestMarkersAreAdded(t *testing.T) {
 // Whatever a conversation holds: there are never more than four markers, only markers are
 // added, and what comes before the last message stays the same when the conversation
 // continues.
-func TestMarkersKeepThePrefix(t *testing.T) {
+func TestMarkersPreserveThePrefix(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		block := func(marks *int) string {

@@ -135,9 +135,9 @@ func ofCohere(in []byte, client chat.TwoWayDialect) []byte {
 	return out
 }
 
-// TestStreamKeepsItsWords sends streams through the dialect's own encoder and
+// TestStreamPreservesItsText sends streams through the dialect's own encoder and
 // reads them again: text and calls are the same.
-func TestStreamKeepsItsWords(t *testing.T) {
+func TestStreamPreservesItsText(t *testing.T) {
 	for _, name := range []string{"stream-text", "stream-tools", "stream-thinking", "stream-tools-interleaved"} {
 		in := golden.File(t, "openai-cohere/"+name, "upstream_response.sse")
 		own := ofCohere(in, cohere.Chat{})

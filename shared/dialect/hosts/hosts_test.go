@@ -30,10 +30,10 @@ func TestRowsNameTheirSources(t *testing.T) {
 				continue
 			}
 			rows++
-			said := sourced.FindStringSubmatch(line)
-			if said == nil {
+			match := sourced.FindStringSubmatch(line)
+			if match == nil {
 				t.Errorf("%s:%d: the row has no comment with its source and a date", file, n+1)
-			} else if _, err := time.Parse(time.DateOnly, said[1]); err != nil {
+			} else if _, err := time.Parse(time.DateOnly, match[1]); err != nil {
 				t.Errorf("%s:%d: %v", file, n+1, err)
 			}
 		}
@@ -122,9 +122,9 @@ func TestThinkersHaveASource(t *testing.T) {
 		}
 		seen[h.Host] = true
 	}
-	for asked, want := range map[string]string{"medium": "high", "high": "high", "low": "low", "xhigh": "max", "max": "max"} {
-		if got := ThinkerOf("deepseek").Effort(asked); got != want {
-			t.Errorf("%s becomes %s, want %s", asked, got, want)
+	for effort, want := range map[string]string{"medium": "high", "high": "high", "low": "low", "xhigh": "max", "max": "max"} {
+		if got := ThinkerOf("deepseek").Effort(effort); got != want {
+			t.Errorf("%s becomes %s, want %s", effort, got, want)
 		}
 	}
 }

@@ -31,14 +31,14 @@ var wires = []struct {
 	{Stability{}, "stable-diffusion-xl-1024-v1-0"}, {Stability{}, "stable-diffusion-v1-6"}, {Stability{}, "core"}, {Stability{}, "sd3.5-large"},
 }
 
-func asked(body []byte, model string) *chat.TranslatorRequest {
+func imageRequest(body []byte, model string) *chat.TranslatorRequest {
 	return &chat.TranslatorRequest{Body: body, Model: model, Traits: &chat.Traits{}, Loss: &chat.Loss{}, Field: func(string) string { return "" }, Created: 1, ProviderName: "acme"}
 }
 
 // encoded is the request with a boundary that does not change.
 func encoded(t testing.TB, c chat.Translator, body []byte, model string) (string, *chat.Loss, error) {
 	t.Helper()
-	a := asked(body, model)
+	a := imageRequest(body, model)
 	out, media, err := c.EncodeRequest([]byte("x"), body, a)
 	if err != nil {
 		return "", a.Loss, err
@@ -166,7 +166,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, kind string) {
 		for _, w := range wires {
-			out, _, m, err := w.carrier.DecodeResponse(nil, body, http.Header{"Content-Type": {kind}}, asked([]byte(`{"prompt":"p"}`), w.model))
+			out, _, m, err := w.carrier.DecodeResponse(nil, body, http.Header{"Content-Type": {kind}}, imageRequest([]byte(`{"prompt":"p"}`), w.model))
 			if err != nil {
 				if f := fault.From(err); f.Source != fault.SourceProvider {
 					t.Fatalf("%s: %v", w.carrier.Name(), err)
@@ -219,7 +219,7 @@ func TestAnswersThatAreTheImage(t *testing.T) {
 			for k, v := range c.h {
 				h.Set(k, v)
 			}
-			out, media, m, err := w.carrier.DecodeResponse(nil, c.body, h, asked([]byte(`{"prompt":"p"}`), w.model))
+			out, media, m, err := w.carrier.DecodeResponse(nil, c.body, h, imageRequest([]byte(`{"prompt":"p"}`), w.model))
 			switch {
 			case c.status == 0 && (err != nil || media != "" || m.Usage.N(pricing.Images) != 1 || !strings.Contains(string(out), `{"b64_json":"`+base64.StdEncoding.EncodeToString(c.body)+`"}`)):
 				t.Errorf("%s, %s: %v %s", name, w.carrier.Name(), err, out)
@@ -257,8 +257,8 @@ func TestSizesAreMadeWithinBounds(t *testing.T) {
 
 func TestTheBoundaryOfAFormIsNeverTheSame(t *testing.T) {
 	body := []byte(`{"prompt":"p"}`)
-	_, first, _ := Stability{}.EncodeRequest(nil, body, asked(body, "core"))
-	_, second, _ := Stability{}.EncodeRequest(nil, body, asked(body, "core"))
+	_, first, _ := Stability{}.EncodeRequest(nil, body, imageRequest(body, "core"))
+	_, second, _ := Stability{}.EncodeRequest(nil, body, imageRequest(body, "core"))
 	if first == second || !strings.HasPrefix(first, "multipart/form-data; boundary=") {
 		t.Errorf("%q, %q", first, second)
 	}

@@ -99,9 +99,9 @@ func TestWhatIsSent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var log bytes.Buffer
-			said := made
+			sent := made
 			if strings.HasPrefix(c.name, "fireworks") { // where it is an object
-				said = strings.Replace(made, `"status":"QUEUED",`, "", 1)
+				sent = strings.Replace(made, `"status":"QUEUED",`, "", 1)
 			}
 			fields := map[string]string{"aws_s3_bucket": "bucket", "vertex_storage_bucket_name": "bucket", "fireworks_account_id": "acc"}
 			j := &chat.Job{
@@ -123,7 +123,7 @@ func TestWhatIsSent(t *testing.T) {
 			}
 			j.Call = func(_ context.Context, call *chat.JobCall) (*http.Response, error) {
 				writeCall(t, &log, call)
-				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(said))}, nil
+				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(sent))}, nil
 			}
 			got, err := c.jobs.Do(t.Context(), j)
 			if err != nil {

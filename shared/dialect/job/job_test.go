@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestAnIdIsOneSegmentAndComesBack(t *testing.T) {
+func TestAnIdIsOneSegmentAndRoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := string(rapid.SliceOfN(rapid.Byte(), 1, 80).Draw(t, "name"))
 		id := Plain(name)
@@ -31,7 +31,7 @@ func TestAnIdIsOneSegmentAndComesBack(t *testing.T) {
 	}
 }
 
-func TestCustomIdsComeBackFromAnthropic(t *testing.T) {
+func TestCustomIdsRoundTripThroughAnthropic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := string(rapid.SliceOfN(rapid.Byte(), 1, 30).Draw(t, "id"))
 		name := rowName(id)

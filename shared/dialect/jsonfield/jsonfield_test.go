@@ -30,7 +30,7 @@ func TestCacheMarker(t *testing.T) {
 	}
 }
 
-func TestThinkingKeepsWhatIsNotSaid(t *testing.T) {
+func TestThinkingPreservesAbsentFields(t *testing.T) {
 	r := chat.Reasoning{Thinking: chat.ThinkingAdaptive}
 	d := wire.NewDecoder([]byte(`{"budget_tokens":1024,"display":"omitted","type":null}`))
 	Thinking(d, &r)
@@ -40,7 +40,7 @@ func TestThinkingKeepsWhatIsNotSaid(t *testing.T) {
 	}
 }
 
-func TestOfFunctionKeepsUnknownMembersAndTheSchemaAsItCame(t *testing.T) {
+func TestOfFunctionPreservesUnknownFieldsAndTheSchema(t *testing.T) {
 	body := []byte(`{"name":"n","description":"","input_schema":{"b" :1, "a":2},"strict":false,"x":[1, 2]}`)
 	d := wire.NewDecoder(body)
 	var got chat.Tool

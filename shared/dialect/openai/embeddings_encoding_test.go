@@ -6,7 +6,7 @@ import (
 	"gateway/shared/dialect/openai"
 )
 
-func TestEmbeddingsHaveTheEncodingThatWasAskedFor(t *testing.T) {
+func TestEmbeddingsHaveTheRequestedEncoding(t *testing.T) {
 	const head, tail = `{"object":"list","data":[{"object":"embedding","index":0,"embedding": `, `},{"object":"embedding","index":1,"embedding":[]}],"model":"m","usage":{"prompt_tokens":1,"total_tokens":1}}`
 	const empty = `},{"object":"embedding","index":1,"embedding":""}],"model":"m","usage":{"prompt_tokens":1,"total_tokens":1}}`
 	const floats, packed = `[0.1,-2,1e-7]`, `"zczMPQAAAMCVv9Yz"`

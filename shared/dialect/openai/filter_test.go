@@ -47,7 +47,7 @@ func pass(t testing.TB, o chat.FilterOptions, in string, size int) (string, chat
 	return out.String(), f
 }
 
-func TestFilterPassesBytesThroughWhenUsageWasAskedFor(t *testing.T) {
+func TestFilterPassesBytesThroughIfUsageWasRequested(t *testing.T) {
 	for _, obfuscated := range []bool{false, true} {
 		in := stream(5, obfuscated)
 		for _, size := range []int{1, 2, 3, 7, 64, 1000, len(in)} {

@@ -12,7 +12,7 @@ import (
 
 type meter = chat.Meter
 
-var images, speech, heard, ranked, pages = MeterImages, MeterSpeech, MeterTranscription, MeterRerank, MeterOCR
+var images, speech, transcription, ranked, pages = MeterImages, MeterSpeech, MeterTranscription, MeterRerank, MeterOCR
 
 func TestOperationBodiesAreWithinTheirBounds(t *testing.T) {
 	for _, c := range []struct {
@@ -58,12 +58,12 @@ func TestOperationAnswersAreMetered(t *testing.T) {
 		{images, `{"type":"image_generation.completed","usage":{"input_tokens":8,"output_tokens":100}}`, map[pricing.Class]int64{pricing.Images: 1, pricing.Input: 8, pricing.ImageIn: 0, pricing.ImageOut: 100}},
 		{speech, `{"type":"speech.audio.done","usage":{"input_tokens":3,"output_tokens":9}}`, map[pricing.Class]int64{pricing.Input: 3, pricing.AudioOut: 9}},
 		{speech, ``, nil},
-		{heard, `{"text":"x","usage":{"type":"duration","seconds":3.2}}`, map[pricing.Class]int64{pricing.Seconds: 4}},
-		{heard, `{"text":"x","duration":"12.5"}`, map[pricing.Class]int64{pricing.Seconds: 13}},
-		{heard, `{"text":"x","duration":"long"}`, nil},
-		{heard, `{"text":"x","duration":-1}`, nil},
-		{heard, `{"text":"x","duration":12.04}`, map[pricing.Class]int64{pricing.Seconds: 13}},
-		{heard, `{"text":"x","usage":{"type":"tokens","input_tokens":20,"input_token_details":{"audio_tokens":15,"text_tokens":5},"output_tokens":7}}`, map[pricing.Class]int64{pricing.Input: 5, pricing.AudioIn: 15, pricing.Output: 7}},
+		{transcription, `{"text":"x","usage":{"type":"duration","seconds":3.2}}`, map[pricing.Class]int64{pricing.Seconds: 4}},
+		{transcription, `{"text":"x","duration":"12.5"}`, map[pricing.Class]int64{pricing.Seconds: 13}},
+		{transcription, `{"text":"x","duration":"long"}`, nil},
+		{transcription, `{"text":"x","duration":-1}`, nil},
+		{transcription, `{"text":"x","duration":12.04}`, map[pricing.Class]int64{pricing.Seconds: 13}},
+		{transcription, `{"text":"x","usage":{"type":"tokens","input_tokens":20,"input_token_details":{"audio_tokens":15,"text_tokens":5},"output_tokens":7}}`, map[pricing.Class]int64{pricing.Input: 5, pricing.AudioIn: 15, pricing.Output: 7}},
 		{ranked, `{"results":[],"usage":{"search_units":2}}`, map[pricing.Class]int64{pricing.Pages: 2}},
 		{ranked, `{"results":[],"meta":{"billed_units":{"search_units":1.0}}}`, map[pricing.Class]int64{pricing.Pages: 1}},
 		{ranked, `{"results":[],"usage":{"total_tokens":30}}`, map[pricing.Class]int64{pricing.Input: 30}},
@@ -101,7 +101,7 @@ func FuzzOperations(f *testing.F) {
 				t.Errorf("%q: %v", body, err)
 			}
 		}
-		for _, meter := range []func([]byte) meter{images, speech, heard, ranked, pages} {
+		for _, meter := range []func([]byte) meter{images, speech, transcription, ranked, pages} {
 			meter(body)
 		}
 	})

@@ -8,9 +8,9 @@ import (
 	"gateway/shared/dialect/hosts"
 )
 
-// TestReturnedReasoningIsKept: a host that drops the reasoning of earlier turns by default is told
+// TestReturnedReasoningIsPreserved: a host that drops the reasoning of earlier turns by default is told
 // to keep it, and only when it gets some.
-func TestReturnedReasoningIsKept(t *testing.T) {
+func TestReturnedReasoningIsPreserved(t *testing.T) {
 	t.Parallel()
 	for _, host := range hosts.Reasoners {
 		for _, reasoned := range []bool{true, false} {

@@ -10,8 +10,8 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-// thinkingAsked are requests of clients that say whether the model is to think.
-var thinkingAsked = map[string]struct{ client, body string }{
+// thinkingRequests are requests of clients that say whether the model is to think.
+var thinkingRequests = map[string]struct{ client, body string }{
 	"messages off":  {"anthropic", `{"model":"MODEL","max_tokens":64000,"thinking":{"type":"disabled"},"messages":[{"role":"user","content":"Hi"}]}`},
 	"messages on":   {"anthropic", `{"model":"MODEL","max_tokens":64000,"thinking":{"type":"enabled","budget_tokens":31999},"messages":[{"role":"user","content":"Hi"}]}`},
 	"responses off": {"responses", `{"model":"MODEL","reasoning":{"effort":"none"},"input":"Hi"}`},
@@ -23,10 +23,10 @@ var thinkingAsked = map[string]struct{ client, body string }{
 // several clients: what the client said reaches the host in its own form, or is reported.
 func TestThinkingIsSwitchedInTheFormOfTheHost(t *testing.T) {
 	for _, host := range hosts.Thinkers {
-		for name, asked := range thinkingAsked {
-			client := golden.Shapes()[asked.client]
+		for name, req := range thinkingRequests {
+			client := golden.Shapes()[req.client]
 			model := "gpt-5.2"
-			r, err := client.DecodeRequest([]byte(strings.Replace(asked.body, "MODEL", model, 1)))
+			r, err := client.DecodeRequest([]byte(strings.Replace(req.body, "MODEL", model, 1)))
 			if err != nil {
 				t.Fatal(name, err)
 			}
@@ -72,9 +72,9 @@ func TestThinkingThatCannotBeSwitchedIsReported(t *testing.T) {
 	for _, c := range []struct{ provider, model, effort string }{
 		{"", "qwen3", ""}, {"vllm", "qwen3", ""}, {"openai", "o3", "low"}, {"openai", "gpt-5", "minimal"}, {"openai", "openai/gpt-5-pro", "high"}, {"openai", "other", ""},
 	} {
-		asked := thinkingAsked["messages off"]
-		client := golden.Shapes()[asked.client]
-		r, err := client.DecodeRequest([]byte(asked.body))
+		req := thinkingRequests["messages off"]
+		client := golden.Shapes()[req.client]
+		r, err := client.DecodeRequest([]byte(req.body))
 		if err != nil {
 			t.Fatal(err)
 		}

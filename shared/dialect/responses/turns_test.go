@@ -146,9 +146,9 @@ func TestHostileItemsCostNoMoreThanTheirSize(t *testing.T) {
 	golden.Stream(t, responses.Responses{}, openai.Chat{}, &chat.Traits{}, &chat.Options{}, []byte(chunk), len(chunk))
 }
 
-// TestSignedCallsComeBackToGemini: a host that signs its calls gets the signature
+// TestSignaturesAreReturnedToGemini: a host that signs its calls gets the signature
 // back on the call, through a client that gives items back.
-func TestSignedCallsComeBackToGemini(t *testing.T) {
+func TestSignaturesAreReturnedToGemini(t *testing.T) {
 	answer := `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"now","args":{"a":1}},"thoughtSignature":"c2lnLTE="}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2},"modelVersion":"gemini-3-pro","responseId":"r1"}`
 	traits := chat.Traits{SignedCalls: true}
 	provider := golden.Providers["gemini"]

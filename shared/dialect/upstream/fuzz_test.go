@@ -50,17 +50,17 @@ func FuzzWireRequest(f *testing.F) {
 					if !json.Valid(up) {
 						t.Fatalf("%s: not JSON: %q", w.Name(), up)
 					}
-					told(t, w, r, up, &loss)
+					requireForwarded(t, w, r, up, &loss)
 				}
 			}
 		}
 	})
 }
 
-// told requires that everything in the client's request besides texts is in the body or in
+// requireForwarded requires that everything in the client's request besides texts is in the body or in
 // the report. A wire writes each of these members under its own name, so it is enough that
 // a body without loss is longer with the member.
-func told(t *testing.T, w chat.Provider, r *chat.Request, up []byte, loss *chat.Loss) {
+func requireForwarded(t *testing.T, w chat.Provider, r *chat.Request, up []byte, loss *chat.Loss) {
 	t.Helper()
 	lost := map[string]bool{}
 	for _, e := range loss.Entries {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestBuffersHoldWhatTheyAreAskedFor(t *testing.T) {
+func TestBuffersHaveTheRequestedSize(t *testing.T) {
 	for _, n := range []int{0, 1, least - 1, least, least + 1, 100_000, Most - 1, Most} {
 		for range 3 { // new, then from the pool
 			b := For(n)

@@ -53,7 +53,7 @@ func TestCheckNamesWhatIsOutOfBounds(t *testing.T) {
 	}
 }
 
-func TestMembersTellNamesDocsAndBounds(t *testing.T) {
+func TestFieldsHaveNamesDocsAndLimits(t *testing.T) {
 	t.Parallel()
 	all, err := Members(reflect.TypeFor[sample]())
 	if err != nil {

@@ -45,7 +45,7 @@ func TestVerdictsOfHooks(t *testing.T) {
 	}
 }
 
-func TestChangesComeTogether(t *testing.T) {
+func TestChangesAreCombined(t *testing.T) {
 	t.Parallel()
 	one, two := `"default.regexReplace":{"rule":"a","redactText":"1"}`, `"x":{"id":"default.regexReplace","rule":"b","redactText":"2"}`
 	for name, c := range map[string]struct {

@@ -84,11 +84,11 @@ func TestRedactedTextIsInNoResult(t *testing.T) {
 						in.Response, in.Status = answer, 200
 					}
 					o := hooks.Run(t.Context(), phase, in)
-					told := string((&Results{Before: o.Results, After: o.Results}).Append(nil, true))
+					results := string((&Results{Before: o.Results, After: o.Results}).Append(nil, true))
 					if !strings.Contains(params, "poppins") {
 						for _, part := range []string{"poppins", "Poppins", "@example", "5551234567", `"mary`} {
-							if strings.Contains(told, part) {
-								t.Errorf("%s %s, %s, phase %d: %q is told: %s", row.ID, params, name, phase, part, told)
+							if strings.Contains(results, part) {
+								t.Errorf("%s %s, %s, phase %d: %q is told: %s", row.ID, params, name, phase, part, results)
 							}
 						}
 					}
@@ -101,9 +101,9 @@ func TestRedactedTextIsInNoResult(t *testing.T) {
 	}
 }
 
-// TestSecondRunKeepsTheDenialOfAHook: its second run, on what another hook has left,
+// TestSecondRunPreservesTheDenialOfAHook: its second run, on what another hook has left,
 // does not take back that it failed.
-func TestSecondRunKeepsTheDenialOfAHook(t *testing.T) {
+func TestSecondRunPreservesTheDenialOfAHook(t *testing.T) {
 	t.Parallel()
 	o := Hooks{
 		hook(`{"regexReplace":{"rule":"/hunter2/g","redactText":"***"}}`),

@@ -77,10 +77,10 @@ func TestValidURLsChecksAddresses(t *testing.T) {
 func TestImagesTakeThePlaceOfTheirAddresses(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	var asked []string
+	var requests []string
 	fetch := func(_ context.Context, address string, most int64) (string, string, error) {
 		mu.Lock()
-		asked = append(asked, address)
+		requests = append(requests, address)
 		mu.Unlock()
 		if strings.Contains(address, "bad") || most == 1 {
 			return "", "", errors.New("its host did not answer")
@@ -102,12 +102,12 @@ func TestImagesTakeThePlaceOfTheirAddresses(t *testing.T) {
 			t.Errorf("%s %s: %s %+v", c.params, c.body, v.Body, v.Err)
 		}
 	}
-	asked = nil
+	requests = nil
 	body := `{"messages":[{"content":[{"image_url":{"url":"https://a/bad"}},{"image_url":{"url":"https://a/i"}},{"image_url":{"url":"https://a/i"}}]}]}`
 	v := inlineImages(nil)(context.Background(), &judge.Subject{Request: []byte(body), Fetch: fetch})
-	slices.Sort(asked)
-	if v.Pass || v.Err == nil || strings.Count(string(v.Body), "QUJD") != 2 || !strings.Contains(string(v.Body), "https://a/bad") || !slices.Equal(asked, []string{"https://a/bad", "https://a/i"}) {
-		t.Errorf("%+v %s %v", v.Err, v.Body, asked)
+	slices.Sort(requests)
+	if v.Pass || v.Err == nil || strings.Count(string(v.Body), "QUJD") != 2 || !strings.Contains(string(v.Body), "https://a/bad") || !slices.Equal(requests, []string{"https://a/bad", "https://a/i"}) {
+		t.Errorf("%+v %s %v", v.Err, v.Body, requests)
 	}
 	if raw, _ := json.Marshal(v.Data); strings.Contains(string(raw), "https") || !strings.Contains(string(raw), `"image":1`) {
 		t.Errorf("%s", raw)

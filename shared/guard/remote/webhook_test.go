@@ -33,7 +33,7 @@ func TestWebhooks(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	ask := func(id, path string, phase guard.Phase) judge.Verdict {
+	check := func(id, path string, phase guard.Phase) judge.Verdict {
 		params := map[string]json.RawMessage{}
 		for k, v := range map[string]any{"webhookURL": s.URL + path, "logURL": s.URL + path, "headers": `{"X-Secret":"s"}`, "forwardHeaders": []string{"x-team"}} {
 			params[k], _ = json.Marshal(v)
@@ -41,31 +41,31 @@ func TestWebhooks(t *testing.T) {
 		return Makers(time.Now, known)[id](params)(context.Background(), &judge.Subject{Phase: phase, Kind: "chatComplete", Texts: []string{"a", "", "b"}, RequestTexts: []string{"q"}, Status: 200,
 			Request: []byte(`{"r":1}`), Response: []byte(`{"s":1}`), Headers: http.Header{"X-Team": {"t"}, "X-Other": {"o"}}, Client: s.Client()})
 	}
-	if v := ask("default.webhook", "/no", guard.Before); v.Pass || v.Err != nil || header != "st" || !strings.Contains(sent, `"text":"a\nb"`) || !strings.Contains(sent, `"response":{"json":{},"text":"","statusCode":null,"isTransformed":false}`) {
+	if v := check("default.webhook", "/no", guard.Before); v.Pass || v.Err != nil || header != "st" || !strings.Contains(sent, `"text":"a\nb"`) || !strings.Contains(sent, `"response":{"json":{},"text":"","statusCode":null,"isTransformed":false}`) {
 		t.Errorf("%+v %s %s", v, header, sent)
 	}
-	if v := ask("default.webhook", "/change", guard.Before); !v.Pass || string(v.Body) != `{"a":1}` {
+	if v := check("default.webhook", "/change", guard.Before); !v.Pass || string(v.Body) != `{"a":1}` {
 		t.Errorf("%+v", v)
 	}
-	if v := ask("default.webhook", "/change", guard.After); string(v.Body) != `{"b":2}` || !strings.Contains(sent, `"eventType":"afterRequestHook"`) || !strings.Contains(sent, `"text":"q"`) {
+	if v := check("default.webhook", "/change", guard.After); string(v.Body) != `{"b":2}` || !strings.Contains(sent, `"eventType":"afterRequestHook"`) || !strings.Contains(sent, `"text":"q"`) {
 		t.Errorf("%+v %s", v, sent)
 	}
 	for _, path := range []string{"/broken", "/garbage", "/empty"} {
-		if v := ask("default.webhook", path, guard.Before); v.Err == nil {
+		if v := check("default.webhook", path, guard.Before); v.Err == nil {
 			t.Errorf("%s: %+v", path, v)
 		}
 	}
-	if v := ask("default.log", "/empty", guard.After); !v.Pass || v.Err != nil {
+	if v := check("default.log", "/empty", guard.After); !v.Pass || v.Err != nil {
 		t.Errorf("%+v", v)
 	}
-	if v := ask("default.log", "/broken", guard.After); v.Err == nil {
+	if v := check("default.log", "/broken", guard.After); v.Err == nil {
 		t.Errorf("%+v", v)
 	}
 }
 
-// TestOutagesOfWebhooksAreToldFromRejections checks which responses are an outage, with which a
+// TestOutagesOfWebhooksAreDistinguishedFromRejections checks which responses are an outage, with which a
 // hook that denies passes: none that the length or the content of a text can cause.
-func TestOutagesOfWebhooksAreToldFromRejections(t *testing.T) {
+func TestOutagesOfWebhooksAreDistinguishedFromRejections(t *testing.T) {
 	t.Parallel()
 	var status int
 	var body string

@@ -71,7 +71,7 @@ func sign(t testing.TB, method golangjwt.SigningMethod, key crypto.PrivateKey, h
 	return s
 }
 
-func ask(f judge.Func, headers ...string) judge.Verdict {
+func run(f judge.Func, headers ...string) judge.Verdict {
 	h := http.Header{}
 	for i := 0; i < len(headers); i += 2 {
 		h.Set(headers[i], headers[i+1])
@@ -119,7 +119,7 @@ func TestTokens(t *testing.T) {
 		{`,"claimValues":{"n":{"values":[5]}}`, sign(t, rs, strong, m{"kid": "a"}, m{"n": 5}), yes}, {`,"claimValues":{"n":{}}`, good, bad},
 		{`,"headerPayloadMatch":["tenant"]`, sign(t, rs, strong, m{"kid": "a", "tenant": "t"}, m{"tenant": "t"}), yes}, {`,"headerPayloadMatch":["tenant"]`, sign(t, rs, strong, m{"kid": "a", "tenant": "t"}, m{"tenant": "u"}), no}, {`,"headerPayloadMatch":["tenant"]`, good, no},
 	} {
-		v := ask(made(t, `{"jwks":`+set(t)+c.params+`}`), "authorization", c.token)
+		v := run(made(t, `{"jwks":`+set(t)+c.params+`}`), "authorization", c.token)
 		got := no
 		switch {
 		case v.Err != nil:
@@ -136,16 +136,16 @@ func TestTokens(t *testing.T) {
 func TestExtractedClaimsBecomeHeaders(t *testing.T) {
 	t.Parallel()
 	tok := sign(t, golangjwt.SigningMethodRS256, strong, map[string]any{"kid": "a"}, map[string]any{"user_id": "u1", "roles": []string{"a", "b"}, "evil": "x\r\ny", "deep": map[string]any{"a": 1}})
-	v := ask(made(t, `{"jwks":`+set(t)+`,"extractClaims":["user_id","roles","evil","deep","gone"]}`), "Authorization", tok)
+	v := run(made(t, `{"jwks":`+set(t)+`,"extractClaims":["user_id","roles","evil","deep","gone"]}`), "Authorization", tok)
 	want := http.Header{"X-Jwt-User-Id": {"u1"}, "X-Jwt-Roles": {"a,b"}, "X-Jwt-Evil": nil, "X-Jwt-Deep": nil, "X-Jwt-Gone": nil}
 	if fmt.Sprint(v.Headers) != fmt.Sprint(want) {
 		t.Errorf("%v", v.Headers)
 	}
-	v = ask(made(t, `{"jwks":`+set(t)+`,"claimPrefix":"","extractClaims":["authorization","host","x-gateway-config","cookie","x y"]}`), "Authorization", tok)
+	v = run(made(t, `{"jwks":`+set(t)+`,"claimPrefix":"","extractClaims":["authorization","host","x-gateway-config","cookie","x y"]}`), "Authorization", tok)
 	if len(v.Headers) != 0 || !v.Pass {
 		t.Errorf("%+v", v)
 	}
-	if v = ask(made(t, `{"jwks":`+set(t)+`,"requiredClaims":["sub"],"extractClaims":["user_id"]}`), "Authorization", tok); v.Headers != nil {
+	if v = run(made(t, `{"jwks":`+set(t)+`,"requiredClaims":["sub"],"extractClaims":["user_id"]}`), "Authorization", tok); v.Headers != nil {
 		t.Errorf("a refused token gives %v", v.Headers)
 	}
 }
@@ -170,9 +170,9 @@ func TestKeySetsOfAddresses(t *testing.T) {
 	f := Makers(func() time.Time { return clock })[ID](p)
 	far := map[string]any{"exp": now.Add(100 * time.Hour).Unix()}
 	good, other := sign(t, golangjwt.SigningMethodRS256, strong, map[string]any{"kid": "a"}, far), sign(t, golangjwt.SigningMethodRS256, strong, map[string]any{"kid": "new"}, far)
-	step := func(name, token string, pass, errs bool, asked int64) {
+	step := func(name, token string, pass, errs bool, fetches int64) {
 		t.Helper()
-		if v := ask(f, "Authorization", token); v.Pass != pass || (v.Err != nil) != errs || hits.Load() != asked {
+		if v := run(f, "Authorization", token); v.Pass != pass || (v.Err != nil) != errs || hits.Load() != fetches {
 			t.Errorf("%s: %+v %+v, %d asked", name, v.Data, v.Err, hits.Load())
 		}
 	}
@@ -214,16 +214,16 @@ func TestServicesOfTokens(t *testing.T) {
 	defer s.Close()
 	f := made(t, `{"introspectEndpoint":"`+s.URL+`","introspectCacheMaxAge":60,"requiredClaims":["sub"]}`)
 	for range 2 {
-		if v := ask(f, "Authorization", "Bearer opaque+1"); !v.Pass || hits != 1 || sent != "token=opaque%2B1" {
+		if v := run(f, "Authorization", "Bearer opaque+1"); !v.Pass || hits != 1 || sent != "token=opaque%2B1" {
 			t.Errorf("%+v, %d asked, %s", v, hits, sent)
 		}
 	}
 	for token, errs := range map[string]bool{"gone": false, "old": false, "down": true} {
-		if v := ask(f, "Authorization", token); v.Pass || (v.Err != nil) != errs {
+		if v := run(f, "Authorization", token); v.Pass || (v.Err != nil) != errs {
 			t.Errorf("%s: %+v", token, v)
 		}
 	}
-	if v := ask(made(t, `{"introspectEndpoint":"`+s.URL+`","introspectContentType":"application/json"}`), "Authorization", `a"b`); !v.Pass || sent != `{"token":"a\"b"}` || kind != "application/json" {
+	if v := run(made(t, `{"introspectEndpoint":"`+s.URL+`","introspectContentType":"application/json"}`), "Authorization", `a"b`); !v.Pass || sent != `{"token":"a\"b"}` || kind != "application/json" {
 		t.Errorf("%+v %s %s", v, sent, kind)
 	}
 }

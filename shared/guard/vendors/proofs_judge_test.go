@@ -94,7 +94,7 @@ var judgeProofs = append(patronusProofs(),
 	}{}, golden: `{"contents":{"text":true},"includeDomains":["example.com"],"numResults":2,"query":"mail ann@example.com 🙂 now","useAutoprompt":true}`, passes: []string{`{"results":[]}`},
 		bodies: map[string]string{`{"results":[{"title":"T","url":"https://t.example","text":"body","publishedDate":"2026"}]}`: `{"model":"m","messages":[{"role":"system","content":"be kind\n<web_search_context>\n[1] \"T\"\nURL: https://t.example\nDate: 2026\nbody\n\n</web_search_context>"},{"role":"user","content":"mail ann@example.com 🙂 now"}]}`},
 		wrong:  []string{`{"results":[{"title":"no address"}]}`, `{"results":{}}`}},
-	proof{id: "tavily.online", kind: "complete", request: `{"prompt":"` + askedText + `"}`, params: `{"prefix":"<","suffix":">\n","topic":"news","includeAnswer":true}`, creds: keyed, host: "api.tavily.com", path: "/search", header: key, shape: struct {
+	proof{id: "tavily.online", kind: "complete", request: `{"prompt":"` + sampleText + `"}`, params: `{"prefix":"<","suffix":">\n","topic":"news","includeAnswer":true}`, creds: keyed, host: "api.tavily.com", path: "/search", header: key, shape: struct {
 		Query, Search_depth, Topic                                                                                    string
 		Max_results, Chunks_per_source                                                                                int
 		Include_answer, Include_images, Auto_parameters, Exact_match, Include_usage, Safe_search, Include_raw_content bool

@@ -64,16 +64,16 @@ func alibabaSigned(service string) func(*http.Request, []byte) string {
 			return "the form " + string(body)
 		}
 		var parameters struct{ Content string }
-		if json.Unmarshal([]byte(form.Get("ServiceParameters")), &parameters) != nil || parameters.Content != askedText {
+		if json.Unmarshal([]byte(form.Get("ServiceParameters")), &parameters) != nil || parameters.Content != sampleText {
 			return "the parameters " + form.Get("ServiceParameters")
 		}
-		given := form.Get("Signature")
+		signature := form.Get("Signature")
 		form.Del("Signature")
 		escape := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 		mac := hmac.New(sha1.New, []byte("the-secret&"))
 		mac.Write([]byte("POST&" + escape("/") + "&" + escape(strings.ReplaceAll(form.Encode(), "+", "%20"))))
-		if want := base64.StdEncoding.EncodeToString(mac.Sum(nil)); given != want {
-			return "the signature " + given
+		if want := base64.StdEncoding.EncodeToString(mac.Sum(nil)); signature != want {
+			return "the signature " + signature
 		}
 		return ""
 	}
@@ -102,7 +102,7 @@ var scanProofs = []proof{
 		passes: []string{`{"Code":200,"Message":"OK","RequestId":"1","Data":{"Suggestion":"pass","Detail":[]}}`, `{"Code":200,"Data":{"Suggestion":"watch","Detail":[{"Type":"promptAttack","Suggestion":"watch","Level":"low"}]}}`},
 		fails:  map[string]string{`{"Code":200,"Data":{"Suggestion":"block","Detail":[{"Type":"contentModeration","Suggestion":"block"}]}}`: "contentModeration", `{"Code":200,"Data":{"Suggestion":"mask"}}`: "mask"},
 		wrong:  []string{`{"Code":401,"Message":"the-secret is wrong"}`, `{"Code":200}`, `{"Code":200,"Data":{"Suggestion":"?"}}`}},
-	{id: "alibaba-cloud-ai.guard", behind: true, texts: []string{askedText}, creds: `{"accessKeyId":"the-id","accessKeySecret":"the-secret","regionId":"ap-southeast-1"}`, host: "green-cip.ap-southeast-1.aliyuncs.com", path: "/", form: true,
+	{id: "alibaba-cloud-ai.guard", behind: true, texts: []string{sampleText}, creds: `{"accessKeyId":"the-id","accessKeySecret":"the-secret","regionId":"ap-southeast-1"}`, host: "green-cip.ap-southeast-1.aliyuncs.com", path: "/", form: true,
 		check: alibabaSigned("response_security_check_cb"), passes: []string{`{"Code":200,"Data":{"Suggestion":"pass"}}`}, fails: map[string]string{`{"Code":200,"Data":{"Suggestion":"block"}}`: "block"}},
 	{id: "cato.scan", params: `{"userEmail":"u@c.example"}`, creds: keyed, host: "api.aisec.catonetworks.com", path: "/fw/v1/analyze",
 		header: map[string]string{"Authorization": "Bearer the-key", "X-Cato-Call-Id": "the-trace", "X-Cato-User-Email": "u@c.example"}, shape: catoBody{},

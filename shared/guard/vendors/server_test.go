@@ -36,8 +36,8 @@ type strict struct {
 	answer  atomic.Value // func(w http.ResponseWriter, r *http.Request)
 }
 
-// say has it answer so from now on.
-func (s *strict) say(answer func(http.ResponseWriter, *http.Request)) { s.answer.Store(answer) }
+// respond has it answer so from now on.
+func (s *strict) respond(answer func(http.ResponseWriter, *http.Request)) { s.answer.Store(answer) }
 
 func serve(t *testing.T, p *proof) *strict {
 	s := &strict{p: p}
@@ -126,8 +126,8 @@ func (s *strict) client() *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// says answers with a body.
-func says(status int, body string) func(http.ResponseWriter, *http.Request) {
+// responding answers with a body.
+func responding(status int, body string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
@@ -162,9 +162,9 @@ type proof struct {
 }
 
 const (
-	askedText  = "mail ann@example.com 🙂 now"
+	sampleText = "mail ann@example.com 🙂 now"
 	answerText = "write to bob@example.com"
-	request    = `{"model":"m","messages":[{"role":"system","content":"be kind"},{"role":"user","content":"` + askedText + `"}]}`
+	request    = `{"model":"m","messages":[{"role":"system","content":"be kind"},{"role":"user","content":"` + sampleText + `"}]}`
 )
 
 func (p *proof) subject(s *strict, more string) *judge.Subject {
@@ -186,11 +186,11 @@ func (p *proof) subjectFor(client *http.Client, more string) *judge.Subject {
 		sub.Kind = "chatComplete"
 	}
 	if p.behind {
-		sub.Phase, sub.Status, sub.RequestTexts = guard.After, 200, []string{askedText}
+		sub.Phase, sub.Status, sub.RequestTexts = guard.After, 200, []string{sampleText}
 		sub.Response = json.RawMessage(cmp.Or(p.response, `{"choices":[{"index":0,"message":{"role":"assistant","content":"`+answerText+`"}}]}`))
 	}
 	if sub.Texts == nil {
-		sub.Texts = []string{askedText}
+		sub.Texts = []string{sampleText}
 		if p.behind {
 			sub.Texts = []string{answerText}
 		}
@@ -216,34 +216,34 @@ func TestWires(t *testing.T) {
 			t.Parallel()
 			s := serve(t, p)
 			for _, one := range p.passes {
-				s.say(says(200, one))
+				s.respond(responding(200, one))
 				v := p.run(s, "")
 				if !v.Pass || v.Err != nil || v.Texts != nil || v.Body != nil {
-					t.Errorf("%s: %s %s", one, told(v), s.refused.Load())
+					t.Errorf("%s: %s %s", one, verdictText(v), s.refused.Load())
 				}
 			}
 			p.sends(t, s)
 			for one, finding := range p.fails {
-				s.say(says(200, one))
+				s.respond(responding(200, one))
 				v := p.run(s, "")
-				if v.Pass || v.Err != nil || !strings.Contains(told(v), `"`+finding+`"`) {
-					t.Errorf("%s: %s %s", one, told(v), s.refused.Load())
+				if v.Pass || v.Err != nil || !strings.Contains(verdictText(v), `"`+finding+`"`) {
+					t.Errorf("%s: %s %s", one, verdictText(v), s.refused.Load())
 				}
 				hides(t, p, v)
 			}
 			for one, want := range p.masks {
-				s.say(says(200, one))
+				s.respond(responding(200, one))
 				v := p.run(s, `{"redact":true}`)
 				if !v.Pass || v.Err != nil || texts(v) != want {
-					t.Errorf("%s: %s %q %s", one, told(v), texts(v), s.refused.Load())
+					t.Errorf("%s: %s %q %s", one, verdictText(v), texts(v), s.refused.Load())
 				}
 				hides(t, p, v)
 			}
 			for one, want := range p.bodies {
-				s.say(says(200, one))
+				s.respond(responding(200, one))
 				v := p.run(s, `{"redact":true}`)
 				if !v.Pass || v.Err != nil || string(v.Body) != want {
-					t.Errorf("%s: %s %s %s", one, told(v), v.Body, s.refused.Load())
+					t.Errorf("%s: %s %s %s", one, verdictText(v), v.Body, s.refused.Load())
 				}
 			}
 			p.breaks(t, s)
@@ -278,42 +278,42 @@ func (p *proof) sends(t *testing.T, s *strict) {
 // breaks has the vendor fail in all ways: each is an error of the check.
 func (p *proof) breaks(t *testing.T, s *strict) {
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request){
-		"401": says(401, `{"error":"the key the-key is wrong"}`), "403": says(403, ``), "429": says(429, `{}`), "500": says(500, `<html>`), "503": says(503, ``),
+		"401": responding(401, `{"error":"the key the-key is wrong"}`), "403": responding(403, ``), "429": responding(429, `{}`), "500": responding(500, `<html>`), "503": responding(503, ``),
 		"redirect": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
 		},
-		"garbage": says(200, `{"a`), "empty": says(200, ``), "another form": says(200, `[[]]`), "null": says(200, `null`), "text": says(200, `"ok"`), "number": says(200, `5`),
-		"an error": says(200, `{"error":{"message":"no"}}`), "nothing": says(200, `{}`),
+		"garbage": responding(200, `{"a`), "empty": responding(200, ``), "another form": responding(200, `[[]]`), "null": responding(200, `null`), "text": responding(200, `"ok"`), "number": responding(200, `5`),
+		"an error": responding(200, `{"error":{"message":"no"}}`), "nothing": responding(200, `{}`),
 		"cut": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, `{"action":`)
 		},
 		"late": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done(); panic(http.ErrAbortHandler) },
 	} {
-		s.say(answer)
+		s.respond(answer)
 		more := ""
 		if name == "late" {
 			more = `{"timeout":300}`
 		}
 		v := p.run(s, more)
 		if v.Pass || v.Err == nil || v.Texts != nil || v.Body != nil {
-			t.Errorf("%s: %s", name, told(v))
+			t.Errorf("%s: %s", name, verdictText(v))
 			continue
 		}
 		if name == "late" && v.Err.Name != "TimeoutError" {
-			t.Errorf("late: %s", told(v))
+			t.Errorf("late: %s", verdictText(v))
 		}
 		hides(t, p, v)
 	}
 	for _, one := range p.wrong {
-		s.say(says(200, one))
+		s.respond(responding(200, one))
 		if v := p.run(s, ""); v.Pass || v.Err == nil {
-			t.Errorf("%s: %s", one, told(v))
+			t.Errorf("%s: %s", one, verdictText(v))
 		}
 	}
 }
 
-func told(v judge.Verdict) string {
+func verdictText(v judge.Verdict) string {
 	raw, _ := json.Marshal(v.Data)
 	out := string(raw)
 	if v.Err != nil {
@@ -325,8 +325,8 @@ func told(v judge.Verdict) string {
 // hides looks for credentials and parts of the text in what is told.
 func hides(t *testing.T, p *proof, v judge.Verdict) {
 	for _, secret := range []string{"the-key", "the-secret", "entra-token", "ann@example", "bob@example"} {
-		if strings.Contains(told(v), secret) {
-			t.Errorf("%s tells %s: %s", p.id, secret, told(v))
+		if strings.Contains(verdictText(v), secret) {
+			t.Errorf("%s tells %s: %s", p.id, secret, verdictText(v))
 		}
 	}
 }

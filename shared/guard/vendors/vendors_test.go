@@ -62,7 +62,7 @@ func TestRowsAreOfTheTable(t *testing.T) {
 // missing.
 func TestCredentialsThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ id, creds, says string }{
+	for _, c := range []struct{ id, creds, message string }{
 		{"aporia.validateProject", `{}`, "needs apiKey"},
 		{"aporia.validateProject", `{"apiKey":"a\nb"}`, "line breaks"},
 		{"aporia.validateProject", `{"apiKey":"k","apiEndpoint":"file:///etc"}`, "apiEndpoint has an invalid form"},
@@ -79,9 +79,9 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 		p := *proofOf(c.id)
 		p.creds = c.creds
 		s := serve(t, &p)
-		s.say(says(200, p.passes[0]))
-		if v := p.run(s, ""); v.Pass || v.Err == nil || v.Err.Name != "CredentialsError" || !strings.Contains(v.Err.Message, c.says) || s.calls.Load() > 0 {
-			t.Errorf("%s %s: %s, %d calls", c.id, c.creds, told(v), s.calls.Load())
+		s.respond(responding(200, p.passes[0]))
+		if v := p.run(s, ""); v.Pass || v.Err == nil || v.Err.Name != "CredentialsError" || !strings.Contains(v.Err.Message, c.message) || s.calls.Load() > 0 {
+			t.Errorf("%s %s: %s, %d calls", c.id, c.creds, verdictText(v), s.calls.Load())
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestEmptyTextIsNotSent(t *testing.T) {
 	p.texts = []string{"", ""}
 	s := serve(t, &p)
 	if v := p.run(s, ""); v.Err == nil || v.Err.Name != "MissingText" || s.calls.Load() > 0 {
-		t.Error(told(v))
+		t.Error(verdictText(v))
 	}
 }
 
@@ -103,9 +103,9 @@ func TestRedactsInputsOfEmbeddings(t *testing.T) {
 	p := *proofOf("f5-guardrails.scan")
 	p.texts, p.kind = []string{"a", "b"}, "embed"
 	s := serve(t, &p)
-	s.say(says(200, `{"result":{"outcome":"redacted"},"redactedInput":"x"}`))
+	s.respond(responding(200, `{"result":{"outcome":"redacted"},"redactedInput":"x"}`))
 	if v := p.run(s, `{"redact":true}`); texts(v) != "x/x" || !v.Pass || s.calls.Load() != 2 {
-		t.Errorf("%s %q %d", told(v), texts(v), s.calls.Load())
+		t.Errorf("%s %q %d", verdictText(v), texts(v), s.calls.Load())
 	}
 }
 
@@ -116,20 +116,20 @@ func TestPartsAreJudgedConcurrently(t *testing.T) {
 	p := *proofOf("f5-guardrails.scan")
 	p.texts = []string{"a", "", "b", "c"}
 	s := serve(t, &p)
-	s.say(says(200, `{"result":{"outcome":"redacted"},"redactedInput":"x"}`))
+	s.respond(responding(200, `{"result":{"outcome":"redacted"},"redactedInput":"x"}`))
 	if v := p.run(s, `{"redact":true}`); texts(v) != "x//x/x" || !v.Pass || s.calls.Load() != 3 {
-		t.Errorf("%s %q %d", told(v), texts(v), s.calls.Load())
+		t.Errorf("%s %q %d", verdictText(v), texts(v), s.calls.Load())
 	}
 	var n atomic.Int64
-	s.say(func(w http.ResponseWriter, r *http.Request) {
+	s.respond(func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1) == 2 {
-			says(500, "")(w, r)
+			responding(500, "")(w, r)
 			return
 		}
-		says(200, `{"result":{"outcome":"redacted"},"redactedInput":"x"}`)(w, r)
+		responding(200, `{"result":{"outcome":"redacted"},"redactedInput":"x"}`)(w, r)
 	})
 	if v := p.run(s, `{"redact":true}`); v.Err == nil || strings.Count(texts(v), "x") != 2 {
-		t.Errorf("%s %q", told(v), texts(v))
+		t.Errorf("%s %q", verdictText(v), texts(v))
 	}
 }
 
@@ -148,44 +148,44 @@ func TestBreakerOpensAfterConsecutiveOutages(t *testing.T) {
 		sub := p.subject(s, "")
 		return makers[p.id](sub.Parameters)(context.Background(), sub) // as a config that comes with each request
 	}
-	s.say(says(503, ""))
+	s.respond(responding(503, ""))
 	for range tripsAt {
 		if v := run(keyed); v.Err == nil || v.Err.Name != "VendorError" {
-			t.Fatal(told(v))
+			t.Fatal(verdictText(v))
 		}
 	}
 	for range 20 {
 		if v := run(keyed); v.Err == nil || v.Err.Name != "VendorDown" {
-			t.Fatal(told(v))
+			t.Fatal(verdictText(v))
 		}
 	}
 	if n := s.calls.Load(); n != tripsAt {
 		t.Errorf("%d calls", n)
 	}
-	s.say(says(200, p.passes[0]))
+	s.respond(responding(200, p.passes[0]))
 	if v := run(`{"apiKey":"another"}`); !v.Pass {
-		t.Errorf("another's credentials are held up: %s", told(v))
+		t.Errorf("another's credentials are held up: %s", verdictText(v))
 	}
 	now.Add(31)
-	s.say(says(503, ""))
+	s.respond(responding(503, ""))
 	if v := run(keyed); v.Err.Name != "VendorError" {
-		t.Error(told(v))
+		t.Error(verdictText(v))
 	}
 	if v := run(keyed); v.Err.Name != "VendorDown" {
-		t.Error(told(v))
+		t.Error(verdictText(v))
 	}
 	now.Add(31)
-	s.say(says(200, p.passes[0]))
+	s.respond(responding(200, p.passes[0]))
 	for range 3 {
 		if v := run(keyed); !v.Pass {
-			t.Error(told(v))
+			t.Error(verdictText(v))
 		}
 	}
 	for _, status := range []int{401, 429} { // they cost no time
-		s.say(says(status, ""))
+		s.respond(responding(status, ""))
 		for range tripsAt + 2 {
 			if v := run(keyed); v.Err.Name != "VendorError" {
-				t.Error(told(v))
+				t.Error(verdictText(v))
 			}
 		}
 	}
@@ -211,21 +211,21 @@ func TestCanceledRequestIsNotAnOutage(t *testing.T) {
 	makers := Makers(Deps{Now: time.Now})
 	for range tripsAt {
 		ctx, cancel := context.WithCancel(context.Background())
-		s.say(func(_ http.ResponseWriter, r *http.Request) {
+		s.respond(func(_ http.ResponseWriter, r *http.Request) {
 			cancel()
 			<-r.Context().Done()
 			panic(http.ErrAbortHandler)
 		})
 		sub := p.subject(s, "")
 		if v := makers[p.id](sub.Parameters)(ctx, sub); v.Err == nil {
-			t.Error(told(v))
+			t.Error(verdictText(v))
 		}
 		cancel()
 	}
-	s.say(says(200, p.passes[0]))
+	s.respond(responding(200, p.passes[0]))
 	sub := p.subject(s, "")
 	if v := makers[p.id](sub.Parameters)(context.Background(), sub); !v.Pass {
-		t.Error(told(v))
+		t.Error(verdictText(v))
 	}
 }
 
@@ -235,11 +235,11 @@ func TestClientHeadersAreForwarded(t *testing.T) {
 	p := *proofOf("aporia.validateProject")
 	p.header = map[string]string{"X-Aporia-Api-Key": "the-key", "X-Team": "ads", "Traceparent": "*"}
 	s := serve(t, &p)
-	s.say(says(200, p.passes[0]))
+	s.respond(responding(200, p.passes[0]))
 	sub := p.subject(s, `{"forwardHeaders":["x-team","x-aporia-api-key","x-absent","traceparent"]}`)
 	sub.Headers = http.Header{"X-Team": {"ads"}, "X-Aporia-Api-Key": {"the client's"}, "X-Other": {"o"}}
 	if v := Makers(Deps{Now: time.Now})[p.id](sub.Parameters)(context.Background(), sub); !v.Pass {
-		t.Error(told(v), s.refused.Load())
+		t.Error(verdictText(v), s.refused.Load())
 	}
 }
 
@@ -277,10 +277,10 @@ func FuzzAnswers(f *testing.F) {
 			}
 			v := w.check(Deps{Now: time.Now, Signer: signer{}}, &breakers{now: time.Now, known: map[[32]byte]*circuit{}}, sub.Parameters).run(context.Background(), sub)
 			if v.Err != nil && v.Pass {
-				t.Errorf("%s: %s", body, told(v))
+				t.Errorf("%s: %s", body, verdictText(v))
 			}
 			if !json.Valid([]byte(body)) && v.Err == nil {
-				t.Errorf("%q is understood: %s", body, told(v))
+				t.Errorf("%q is understood: %s", body, verdictText(v))
 			}
 			if _, err := json.Marshal(v.Data); err != nil {
 				t.Errorf("%q: %v", body, err)
@@ -300,29 +300,29 @@ func TestLongTextsAreSplit(t *testing.T) {
 	p.texts = []string{strings.Repeat("é", 25_000) + "bad"}
 	s := serve(t, &p)
 	var calls atomic.Int64
-	s.say(func(w http.ResponseWriter, r *http.Request) {
+	s.respond(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
-		says(200, `{"categoriesAnalysis":[]}`)(w, r)
+		responding(200, `{"categoriesAnalysis":[]}`)(w, r)
 	})
 	if v := p.run(s, ""); !v.Pass || calls.Load() != 3 {
-		t.Errorf("%s, %d calls", told(v), calls.Load())
+		t.Errorf("%s, %d calls", verdictText(v), calls.Load())
 	}
 	var n atomic.Int64
-	s.say(func(w http.ResponseWriter, r *http.Request) {
+	s.respond(func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1) == 3 {
-			says(200, `{"categoriesAnalysis":[{"category":"Hate","severity":6}]}`)(w, r)
+			responding(200, `{"categoriesAnalysis":[{"category":"Hate","severity":6}]}`)(w, r)
 			return
 		}
-		says(200, `{"categoriesAnalysis":[]}`)(w, r)
+		responding(200, `{"categoriesAnalysis":[]}`)(w, r)
 	})
 	if v := p.run(s, ""); v.Pass {
-		t.Error(told(v))
+		t.Error(verdictText(v))
 	}
 }
 
-// TestOutagesAreToldFromRejections: with an outage a hook that denies passes, but not with what the
+// TestOutagesAreDistinguishedFromRejections: with an outage a hook that denies passes, but not with what the
 // length, the number or the content of texts can cause.
-func TestOutagesAreToldFromRejections(t *testing.T) {
+func TestOutagesAreDistinguishedFromRejections(t *testing.T) {
 	t.Parallel()
 	p := *proofOf("azure.contentSafety")
 	s := serve(t, &p)
@@ -334,22 +334,22 @@ func TestOutagesAreToldFromRejections(t *testing.T) {
 		{413, "", true}, {400, `{"error":{"code":"InvalidRequestBody"}}`, true}, {401, "", true}, {302, "", true}, {200, "", true}, {200, `{"error":"too long"}`, true}, {200, "[", true},
 		{500, "", false}, {429, "", false}, {408, "", false},
 	} {
-		s.say(says(c.status, c.body))
+		s.respond(responding(c.status, c.body))
 		if v := p.run(s, ""); v.Pass || v.Err == nil || v.Err.FailsClosed() != c.closed {
-			t.Errorf("%d %s: %s", c.status, c.body, told(v))
+			t.Errorf("%d %s: %s", c.status, c.body, verdictText(v))
 		}
 	}
 	p.texts = []string{strings.Repeat("a", 25_000)}
 	var n atomic.Int64
-	s.say(func(w http.ResponseWriter, r *http.Request) {
+	s.respond(func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1) == 2 {
-			says(500, "")(w, r)
+			responding(500, "")(w, r)
 			return
 		}
-		says(200, `{"categoriesAnalysis":[]}`)(w, r)
+		responding(200, `{"categoriesAnalysis":[]}`)(w, r)
 	})
 	if v := p.run(s, ""); v.Pass || v.Err == nil || !v.Err.FailsClosed() {
-		t.Errorf("an error of one part: %s", told(v))
+		t.Errorf("an error of one part: %s", verdictText(v))
 	}
 }
 
@@ -379,14 +379,14 @@ func TestScopesOfPrismaAIRS(t *testing.T) {
 	p.request = `{"messages":[{"role":"system","content":"s"},{"role":"user","content":"one"},{"role":"assistant","content":"a"},{"role":"user","content":"<system-reminder>r</system-reminder>two"},{"role":"tool","content":"t"}]}`
 	p.texts = []string{"t"}
 	s := serve(t, &p)
-	s.say(says(200, `{"action":"allow"}`))
+	s.respond(responding(200, `{"action":"allow"}`))
 	for scope, want := range map[string]string{
 		`"last_message"`: "t", `"last_user_message","strip_scaffolding":true`: "two", `"last_user_message"`: "<system-reminder>r</system-reminder>two",
 		`"user_messages","strip_scaffolding":true`: "one\ntwo", `"all_messages","strip_scaffolding":true`: "s\none\na\ntwo\nt",
 	} {
 		p.params = `{"scan_scope":` + scope + `}`
 		if v := p.run(s, ""); !v.Pass {
-			t.Fatal(told(v))
+			t.Fatal(verdictText(v))
 		}
 		var sent struct{ Contents []struct{ Prompt string } }
 		if err := json.Unmarshal(s.sent.Load().([]byte), &sent); err != nil || len(sent.Contents) != 1 || sent.Contents[0].Prompt != want {
@@ -416,14 +416,14 @@ func TestSearchResultsPrecedeTheMessages(t *testing.T) {
 		p := *proofOf("exa.online")
 		p.request = body
 		s := serve(t, &p)
-		s.say(says(200, found))
+		s.respond(responding(200, found))
 		if v := p.run(s, ""); !v.Pass || string(v.Body) != want {
-			t.Errorf("%s\n%s\nnot\n%s", told(v), v.Body, want)
+			t.Errorf("%s\n%s\nnot\n%s", verdictText(v), v.Body, want)
 		}
 		p.kind = "messages"
 		before := s.calls.Load()
 		if v := p.run(s, ""); !v.Pass || v.Body != nil || s.calls.Load() != before {
-			t.Errorf("%s", told(v))
+			t.Errorf("%s", verdictText(v))
 		}
 	}
 }
@@ -435,7 +435,7 @@ func TestCredentialsOfSecretManagers(t *testing.T) {
 	p := *proofOf("azure.pii")
 	p.creds, p.saved = `{"pii":{"resourceName":"res"}}`, true
 	s := serve(t, &p)
-	s.say(says(200, p.passes[0]))
+	s.respond(responding(200, p.passes[0]))
 	sub := p.subject(s, `{"secret_mappings":[{"target_field":"credentials.pii.apiKey","secret_reference_id":"vault"}]}`)
 	var fail error
 	sub.Secrets = func(_ context.Context, of []provider.SecretMapping) (map[string]string, error) {
@@ -446,14 +446,14 @@ func TestCredentialsOfSecretManagers(t *testing.T) {
 	}
 	run := Makers(Deps{Now: time.Now})[p.id](sub.Parameters)
 	if v := run(context.Background(), sub); !v.Pass || v.Err != nil {
-		t.Error(told(v), s.refused.Load())
+		t.Error(verdictText(v), s.refused.Load())
 	}
 	fail = fault.New(fault.ServiceUnavailable, "secret_mappings", "The secret reference vault has no answer")
 	if v := run(context.Background(), sub); v.Err == nil || !strings.Contains(v.Err.Message, "reference vault") || s.calls.Load() != 1 {
-		t.Error(told(v))
+		t.Error(verdictText(v))
 	}
 	sub.Saved, fail = false, nil
 	if v := run(context.Background(), sub); v.Err == nil || !strings.Contains(v.Err.Message, "saved guardrails") || s.calls.Load() != 1 {
-		t.Error(told(v))
+		t.Error(verdictText(v))
 	}
 }

@@ -117,7 +117,7 @@ type ended struct {
 
 func (e *ended) EndBody() { e.bodies++ }
 
-func TestAliasesKeepStreamsAndTheirEnd(t *testing.T) {
+func TestAliasesPreserveStreamsAndTheirEnd(t *testing.T) {
 	t.Parallel()
 	aliases, err := alias.Parse("x-acme")
 	if err != nil {

@@ -31,11 +31,11 @@ func TestRecordsCarryWhatTheirRequestsCost(t *testing.T) {
 		for range calls {
 			running.Process.Count("DynamoDB", "UpdateItem", 500, 100)
 		}
-		took := time.Duration(i) * 100 * time.Millisecond
-		if err := s.Emit(t.Context(), &usage.Record{Duration: took}); err != nil {
+		latency := time.Duration(i) * 100 * time.Millisecond
+		if err := s.Emit(t.Context(), &usage.Record{Duration: latency}); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := to.records[i].Running, running.Request(running.Used{Writes: int64(calls)}, 192, took); got != want {
+		if got, want := to.records[i].Running, running.Request(running.Used{Writes: int64(calls)}, 192, latency); got != want {
 			t.Errorf("%d: %d, want %d", i, got, want)
 		}
 	}

@@ -174,21 +174,21 @@ func TestReadersMustGoOn(t *testing.T) {
 	o := testOptions
 	o.WriteTime = 3 * tick
 	variants(t, o, func(t *testing.T, o Options) {
-		gaveUp := make(chan error, 1)
+		aborted := make(chan error, 1)
 		addr, s := ours(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			some := make([]byte, 1<<20)
 			for range 1000 {
 				if _, err := w.Write(some); err != nil {
 					<-r.Context().Done()
-					gaveUp <- nil
+					aborted <- nil
 					return
 				}
 				if r.Header.Get("X-Flush") != "" {
 					_ = http.NewResponseController(w).Flush()
 				}
 			}
-			gaveUp <- errors.New("all was sent to a client that reads nothing")
+			aborted <- errors.New("all was sent to a client that reads nothing")
 		}), o)
 		for _, raw := range []string{
 			get("/"), get("/", "X-Flush: 1"), post("/", "body"), "GET / HTTP/1.0\r\n\r\n",
@@ -197,7 +197,7 @@ func TestReadersMustGoOn(t *testing.T) {
 			c := dial(t, addr)
 			_, _ = io.WriteString(c, raw)
 			select {
-			case err := <-gaveUp:
+			case err := <-aborted:
 				if err != nil {
 					t.Errorf("%.60q: %v", raw, err)
 				}

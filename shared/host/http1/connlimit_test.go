@@ -128,8 +128,8 @@ func TestConnectionsAreCountedByOrigin(t *testing.T) {
 	}
 }
 
-// TestNothingFollowsAMessageWhoseEndIsUnsure: its connection ends with its answer.
-func TestNothingFollowsAMessageWhoseEndIsUnsure(t *testing.T) {
+// TestNothingFollowsAMessageWithAnUncertainEnd: its connection ends with its answer.
+func TestNothingFollowsAMessageWithAnUncertainEnd(t *testing.T) {
 	const chunks = "3\r\nabc\r\n0\r\n\r\n"
 	variants(t, testOptions, func(t *testing.T, o Options) {
 		rec := new(recorder)

@@ -119,8 +119,8 @@ func TestTimes(t *testing.T) {
 			if err != nil || strings.HasPrefix(raw, get("/")) != strings.HasPrefix(string(b), "HTTP/1.1 200 OK\r\n") {
 				t.Errorf("%s: %q, %v", name, b, err)
 			}
-			if took := time.Since(began); took < bound {
-				t.Errorf("%s: closed after %v", name, took)
+			if elapsed := time.Since(began); elapsed < bound {
+				t.Errorf("%s: closed after %v", name, elapsed)
 			}
 		})
 	}
@@ -242,9 +242,9 @@ func TestLateUse(t *testing.T) {
 		w http.ResponseWriter
 		r *http.Request
 	}
-	given := make(chan held, 2)
+	released := make(chan held, 2)
 	addr, _ := ours(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		given <- held{w, r}
+		released <- held{w, r}
 		_, _ = io.WriteString(w, "ok")
 	}), testOptions)
 	c := dial(t, addr)
@@ -259,7 +259,7 @@ func TestLateUse(t *testing.T) {
 		if b, err := io.ReadAll(resp.Body); string(b) != "ok" || err != nil || resp.StatusCode != 200 {
 			t.Fatalf("%d %q %v", resp.StatusCode, b, err)
 		}
-		h := <-given
+		h := <-released
 		<-h.r.Context().Done()
 		eventually(t, "the body is closed", func() bool { _, err := h.r.Body.Read(make([]byte, 9)); return err == http.ErrBodyReadAfterClose })
 	}
@@ -500,7 +500,7 @@ func TestBodiesReadBesideTheirAnswers(t *testing.T) {
 		}), o)
 		c := dial(t, addr)
 		in := bufio.NewReader(c)
-		said := func(want string, then func()) {
+		expect := func(want string, then func()) {
 			t.Helper()
 			res, err := http.ReadResponse(in, nil)
 			if err != nil {
@@ -524,10 +524,10 @@ func TestBodiesReadBesideTheirAnswers(t *testing.T) {
 		body := strings.Repeat("x", size)
 		for range 3 {
 			write("POST /reads" + head)
-			said(fmt.Sprintf("begun;%d<nil>;", size), func() { write(body) })
+			expect(fmt.Sprintf("begun;%d<nil>;", size), func() { write(body) })
 		}
 		write("POST /leaves" + head)
-		said("begun;", func() { write(body) })
+		expect("begun;", func() { write(body) })
 		_ = c.Close()
 	}
 }

@@ -28,10 +28,10 @@ func answered(t *testing.T, r *bufio.Reader) string {
 	return string(b)
 }
 
-// TestAnEndThatComesWithARequestIsSeen: the client closes its side together with a request,
+// TestAnEndWithARequestIsDetected: the client closes its side together with a request,
 // the first one or a later one. It sees the server's end when it has its answer, and not
 // only after the idle time.
-func TestAnEndThatComesWithARequestIsSeen(t *testing.T) {
+func TestAnEndWithARequestIsDetected(t *testing.T) {
 	addr, _ := ours(t, new(recorder), testOptions)
 	for _, before := range []int{0, 1, 3} {
 		c := dial(t, addr)
@@ -57,9 +57,9 @@ func TestAnEndThatComesWithARequestIsSeen(t *testing.T) {
 	}
 }
 
-// TestWhatComesDuringARequestIsServed: the socket signals it while there is no reader, and
+// TestDataReceivedDuringARequestIsServed: the socket signals it while there is no reader, and
 // never again.
-func TestWhatComesDuringARequestIsServed(t *testing.T) {
+func TestDataReceivedDuringARequestIsServed(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	addr, _ := ours(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
@@ -155,9 +155,9 @@ func TestHandlersThatGiveUpLeaveNothing(t *testing.T) {
 		}
 		panic(http.ErrAbortHandler)
 	}), testOptions)
-	forgotten := func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.conns) == 0 }
+	empty := func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.conns) == 0 }
 	talk(t, addr, get("/")) // all of the server has begun
-	eventually(t, "the connection is forgotten", forgotten)
+	eventually(t, "the connection is forgotten", empty)
 	before := runtime.NumGoroutine()
 	for i := range 40 {
 		path := []string{"/exit", "/panic"}[i%2]
@@ -165,12 +165,12 @@ func TestHandlersThatGiveUpLeaveNothing(t *testing.T) {
 			t.Errorf("%s: %q", path, got)
 		}
 	}
-	eventually(t, "the connections are forgotten", forgotten)
+	eventually(t, "the connections are forgotten", empty)
 	eventually(t, "their goroutines end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// TestAClientThatGoesWithoutAWordIsForgotten, with a request half sent or none.
-func TestAClientThatGoesWithoutAWordIsForgotten(t *testing.T) {
+// TestAClientThatDisappearsIsRemoved, with a request half sent or none.
+func TestAClientThatDisappearsIsRemoved(t *testing.T) {
 	addr, s := ours(t, new(recorder), testOptions)
 	for _, raw := range []string{"", get("/"), get("/") + "GET / HT", post("/", "abc")[:40]} {
 		c := dial(t, addr)

@@ -15,10 +15,10 @@ import (
 func TestFurtherLabelsAreBounded(t *testing.T) {
 	t.Setenv(meter.EnvLabels, " model,config_name,api_key_id,api_key_name,metadata_team-a,metadata_,unknown,model")
 	totals := meter.NewTotals()
-	sink := totals.Sink(&kept{})
+	sink := totals.Sink(&countingSink{})
 	emit := func(change func(r *usage.Record)) {
 		t.Helper()
-		r := asked("openai", "gpt-4.1", 200, time.Second, true)
+		r := requestRecord("openai", "gpt-4.1", 200, time.Second, true)
 		change(r)
 		if err := sink.Emit(t.Context(), r); err != nil {
 			t.Fatal(err)

@@ -77,10 +77,10 @@ func (l *line) count(name string) int {
 	return int(n)
 }
 
-// kept is a sink that accepts everything.
-type kept struct{ n int }
+// countingSink is a sink that accepts everything.
+type countingSink struct{ n int }
 
-func (k *kept) Emit(context.Context, *usage.Record) error { k.n++; return nil }
+func (k *countingSink) Emit(context.Context, *usage.Record) error { k.n++; return nil }
 
 // clock is moved by the test.
 type clock struct{ at time.Time }
@@ -100,7 +100,7 @@ func record(status int, code fault.Code, own time.Duration) *usage.Record {
 func TestNumbersGoOutOnceAMinute(t *testing.T) {
 	quiet(t)
 	m, out, c := newMeter()
-	k := &kept{}
+	k := &countingSink{}
 	s := m.Sink(k)
 	for range 6000 { // ten minutes
 		c.at = c.at.Add(100 * time.Millisecond)
@@ -140,7 +140,7 @@ func TestFailuresGoOutSoon(t *testing.T) {
 		"a refusal":                       {record(429, fault.RateLimited, 0), 0},
 	} {
 		m, out, clock := newMeter()
-		s := m.Sink(&kept{})
+		s := m.Sink(&countingSink{})
 		_ = s.Emit(t.Context(), record(200, "", 0)) // the first line
 		clock.at = clock.at.Add(11 * time.Second)
 		_ = s.Emit(t.Context(), c.record)
@@ -154,7 +154,7 @@ func TestFailuresGoOutSoon(t *testing.T) {
 func TestManyTimesFitTheFormat(t *testing.T) {
 	quiet(t)
 	m, out, _ := newMeter()
-	s := m.Sink(&kept{})
+	s := m.Sink(&countingSink{})
 	for i := range 100_000 {
 		_ = s.Emit(t.Context(), record(200, "", time.Duration(i)*37*time.Microsecond))
 	}
@@ -218,7 +218,7 @@ func TestLinesHoldNothingOfCallers(t *testing.T) {
 	r.Bodies = []byte(canary)
 	for _, status := range []int{200, 400, 502} {
 		r.ClientStatus = status
-		if err := m.Sink(&kept{}).Emit(t.Context(), r); err != nil {
+		if err := m.Sink(&countingSink{}).Emit(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -237,7 +237,7 @@ func TestFewRequestsHaveLines(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
 	defer slog.SetDefault(old)
 	m, _, _ := newMeter()
-	s := m.Sink(&kept{})
+	s := m.Sink(&countingSink{})
 	for i := range 1000 {
 		status := 200
 		if i%50 == 25 {
@@ -256,7 +256,7 @@ func TestManyAtATime(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			s := m.Sink(&kept{})
+			s := m.Sink(&countingSink{})
 			for range 500 {
 				_ = s.Emit(t.Context(), record(200, "", time.Millisecond))
 			}

@@ -18,21 +18,21 @@ import (
 func TestInventedNamesDoNotCrowdOutModels(t *testing.T) {
 	t.Parallel()
 	totals := meter.NewTotals()
-	sink := totals.Sink(&kept{})
+	sink := totals.Sink(&countingSink{})
 	emit := func(r *usage.Record) {
 		if err := sink.Emit(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range 400 {
-		unknown := asked("mcp", fmt.Sprintf("z%d", i), 200, time.Second, true)
+		unknown := requestRecord("mcp", fmt.Sprintf("z%d", i), 200, time.Second, true)
 		unknown.Call = &usage.Call{Decision: usage.CallAllowed, Code: -32602}
 		emit(unknown)
-		known := asked("mcp", fmt.Sprintf("tool%d", i), 200, time.Second, true)
+		known := requestRecord("mcp", fmt.Sprintf("tool%d", i), 200, time.Second, true)
 		known.Call = &usage.Call{Decision: usage.CallAllowed}
 		emit(known)
 	}
-	emit(asked("openai", "gpt-4.1", 200, time.Second, true))
+	emit(requestRecord("openai", "gpt-4.1", 200, time.Second, true))
 	text := metricsOf(t, totals)
 	if !strings.Contains(text, `gateway_requests_total{provider="openai",model="gpt-4.1"} 1`) {
 		t.Error("a model with a price has no series")
@@ -47,7 +47,7 @@ func TestEveryMetricHasHelp(t *testing.T) {
 	t.Parallel()
 	totals := meter.NewTotals()
 	for _, r := range several() {
-		if err := totals.Sink(&kept{}).Emit(t.Context(), r); err != nil {
+		if err := totals.Sink(&countingSink{}).Emit(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,9 +24,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file")
 
-// asked is a record of a request to a model.
-func asked(provider, model string, status int, took time.Duration, priced bool) *usage.Record {
-	r := &usage.Record{ID: "01J", Provider: provider, Model: model, ClientStatus: status, Duration: took, Priced: priced, Cost: 1_500_000}
+// requestRecord is a record of a request to a model.
+func requestRecord(provider, model string, status int, latency time.Duration, priced bool) *usage.Record {
+	r := &usage.Record{ID: "01J", Provider: provider, Model: model, ClientStatus: status, Duration: latency, Priced: priced, Cost: 1_500_000}
 	r.Usage.Set(pricing.Input, 100)
 	r.Usage.Set(pricing.Output, 20)
 	return r
@@ -35,23 +35,23 @@ func asked(provider, model string, status int, took time.Duration, priced bool) 
 // several are requests of every kind.
 func several() []*usage.Record {
 	return []*usage.Record{
-		asked("openai", "gpt-4o", 200, 900*time.Millisecond, true),
-		asked("openai", "gpt-4o", 429, 90*time.Millisecond, true),
-		asked("openai", "gpt-4o", 200, 400*time.Second, true),
-		asked("anthropic", "claude-sonnet-4-5", 200, 2*time.Second, true),
-		asked("openai", "my-secret-model", 200, time.Second, false),
-		asked("openai", "gpt 4o\n# x", 200, time.Second, true),
-		asked("openai", strings.Repeat("m", 101), 200, time.Second, true),
-		asked("openai", "", 500, time.Second, true),
-		asked("bedrock", `arn"\of`, 200, time.Second, true),
+		requestRecord("openai", "gpt-4o", 200, 900*time.Millisecond, true),
+		requestRecord("openai", "gpt-4o", 429, 90*time.Millisecond, true),
+		requestRecord("openai", "gpt-4o", 200, 400*time.Second, true),
+		requestRecord("anthropic", "claude-sonnet-4-5", 200, 2*time.Second, true),
+		requestRecord("openai", "my-secret-model", 200, time.Second, false),
+		requestRecord("openai", "gpt 4o\n# x", 200, time.Second, true),
+		requestRecord("openai", strings.Repeat("m", 101), 200, time.Second, true),
+		requestRecord("openai", "", 500, time.Second, true),
+		requestRecord("bedrock", `arn"\of`, 200, time.Second, true),
 		{ID: "01J", ClientStatus: 503, ErrorCode: string(fault.ServiceUnavailable), Duration: time.Millisecond},
 	}
 }
 
-func TestTheLineTellsOfModels(t *testing.T) {
+func TestTheLineContainsModels(t *testing.T) {
 	quiet(t)
 	m, out, c := newMeter()
-	s := m.Sink(&kept{})
+	s := m.Sink(&countingSink{})
 	m.Flush()
 	for _, r := range several()[:9] {
 		if err := s.Emit(t.Context(), r); err != nil {
@@ -60,13 +60,13 @@ func TestTheLineTellsOfModels(t *testing.T) {
 	}
 	c.at = c.at.Add(time.Hour)
 	m.Flush()
-	var told []any
+	var modelList []any
 	for _, l := range lines(t, out.String()) {
 		if models, ok := l.rest["models"].([]any); ok {
-			told = append(told, models...)
+			modelList = append(modelList, models...)
 		}
 	}
-	raw, err := json.Marshal(told)
+	raw, err := json.Marshal(modelList)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestModelsAsMetrics(t *testing.T) {
 	quiet(t)
 	m, out, c := newMeter()
 	m.ByModel()
-	s := m.Sink(&kept{})
+	s := m.Sink(&countingSink{})
 	for _, r := range several() {
 		if err := s.Emit(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -142,10 +142,10 @@ func TestManyModelsStayFewLines(t *testing.T) {
 	m, out, _ := newMeter()
 	totals := meter.NewTotals()
 	m.AddTo(totals)
-	s := m.Sink(&kept{})
+	s := m.Sink(&countingSink{})
 	const each = 2000
 	for i := range each {
-		if err := s.Emit(t.Context(), asked("openai", fmt.Sprintf("model-%d", i), 200, time.Second, true)); err != nil {
+		if err := s.Emit(t.Context(), requestRecord("openai", fmt.Sprintf("model-%d", i), 200, time.Second, true)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,7 +187,7 @@ var sample = regexp.MustCompile(`^[a-z_]+(\{([a-zA-Z]+="(\\["\\n]|[^"\\\n])*"(,[
 func TestPrometheusReadsTheTotals(t *testing.T) {
 	quiet(t)
 	totals := meter.NewTotals()
-	k := &kept{}
+	k := &countingSink{}
 	s := totals.Sink(k)
 	all := several()
 	all = append(all, &usage.Record{ID: "01J", Unconfirmed: true, ClientStatus: 500}) // no request
@@ -255,7 +255,7 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := totals.Sink(&kept{}).Emit(ctx, asked("openai", "gpt-4o", 200, time.Second, true)); err != nil {
+	if err := totals.Sink(&countingSink{}).Emit(ctx, requestRecord("openai", "gpt-4o", 200, time.Second, true)); err != nil {
 		t.Fatal(err)
 	}
 	res, err := http.Get("http://" + s.Addr().String() + "/metrics")

@@ -183,14 +183,14 @@ func TestOthersDoNotWaitForAReading(t *testing.T) {
 	})
 }
 
-func TestNoDoorStandsOpen(t *testing.T) {
+func TestEveryEntryPointRequiresTheSecret(t *testing.T) {
 	t.Parallel()
 	if got := status(originauth.ForStore(nil, nil), ""); got != 200 {
 		t.Errorf("%d", got)
 	}
 }
 
-func TestRingComesBackFromTheTables(t *testing.T) {
+func TestRingIsReloadedFromTheTables(t *testing.T) {
 	t.Parallel()
 	s, err := sqlite.Open(t.TempDir()+"/s.db", sqlite.Options{})
 	if err != nil {

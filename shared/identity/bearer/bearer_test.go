@@ -39,9 +39,9 @@ func TestFailedSignatureFetchesAReplacedKey(t *testing.T) {
 	t.Parallel()
 	first, _ := rsa.GenerateKey(rand.Reader, 2048)
 	second, _ := rsa.GenerateKey(rand.Reader, 2048)
-	served, asked := first, 0
+	served, fetches := first, 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked++
+		fetches++
 		fmt.Fprint(w, setOf(served))
 	}))
 	defer s.Close()
@@ -52,8 +52,8 @@ func TestFailedSignatureFetchesAReplacedKey(t *testing.T) {
 	step := func(what, raw, want string, times int) {
 		t.Helper()
 		tok, why, err := c.Check(context.Background(), s.Client(), r, raw)
-		if err != nil || why != want || (tok == nil) != (want != "") || asked != times {
-			t.Errorf("%s: %v %q %v, asked %d times", what, tok, why, err, asked)
+		if err != nil || why != want || (tok == nil) != (want != "") || fetches != times {
+			t.Errorf("%s: %v %q %v, asked %d times", what, tok, why, err, fetches)
 		}
 	}
 	of := func(k *rsa.PrivateKey) string { return signed(t, k, golangjwt.MapClaims{"exp": exp}) }

@@ -68,8 +68,8 @@ func set(keys ...map[string]any) json.RawMessage {
 	return raw
 }
 
-// house is an installation with two organizations, of which each has a workspace.
-type house struct {
+// installation is an installation with two organizations, of which each has a workspace.
+type installation struct {
 	t         testing.TB
 	resources *resource.Resources
 	v         *jwt.Verifier
@@ -80,14 +80,14 @@ type house struct {
 	mu        sync.Mutex
 }
 
-func newHouse(t testing.TB, client http.RoundTripper) *house {
+func newInstallation(t testing.TB, client http.RoundTripper) *installation {
 	t.Helper()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	h := &house{t: t, workspace: map[string]string{}}
+	h := &installation{t: t, workspace: map[string]string{}}
 	h.clock.Store(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC).UnixMilli())
 	h.resources = resource.New(s, resource.Clock(h.now), resource.Embedded())
 	loader := resource.NewLoader(h.resources)
@@ -110,13 +110,13 @@ func newHouse(t testing.TB, client http.RoundTripper) *house {
 	return h
 }
 
-func (h *house) now() time.Time { return time.UnixMilli(h.clock.Load()) }
+func (h *installation) now() time.Time { return time.UnixMilli(h.clock.Load()) }
 
-func (h *house) pass(d time.Duration) { h.clock.Add(d.Milliseconds()) }
+func (h *installation) pass(d time.Duration) { h.clock.Add(d.Milliseconds()) }
 
-func (h *house) use(m map[string]jwt.Settings) { h.settings.Store(&m) }
+func (h *installation) use(m map[string]jwt.Settings) { h.settings.Store(&m) }
 
-func (h *house) create(sc store.Scope, k resource.Kind, id, slug string, form any) string {
+func (h *installation) create(sc store.Scope, k resource.Kind, id, slug string, form any) string {
 	h.t.Helper()
 	body, err := json.Marshal(form)
 	if err != nil {
@@ -130,7 +130,7 @@ func (h *house) create(sc store.Scope, k resource.Kind, id, slug string, form an
 }
 
 // claims returns those of a good token; change sets members, or removes those set to nil.
-func (h *house) claims(change map[string]any) golangjwt.MapClaims {
+func (h *installation) claims(change map[string]any) golangjwt.MapClaims {
 	c := golangjwt.MapClaims{
 		"organisation_id": org, "workspace_slug": "ws-team", "scope": "completions.write logs.view",
 		"exp": h.now().Add(time.Hour).Unix(), "sub": "user-7",
@@ -160,14 +160,14 @@ func sign(t testing.TB, key any, m golangjwt.SigningMethod, header map[string]an
 	return s
 }
 
-func (h *house) good(change map[string]any) string {
+func (h *installation) good(change map[string]any) string {
 	h.t.Helper()
 	return sign(h.t, signing(), golangjwt.SigningMethodRS256, nil, h.claims(change))
 }
 
 func TestPrincipalOfAToken(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newInstallation(t, nil)
 	full := map[string]any{
 		"gateway_oid": org, "gateway_workspace": h.workspace[org], "workspace_slug": nil, "scope": nil,
 		"scopes":   []string{"gateway.completions.write", "policies:read", "workspace_service_api_keys.list", "completions.read", "audit_logs.list", "workspace_service_api_keys.create", "nonsense"},
@@ -202,7 +202,7 @@ func TestPrincipalOfAToken(t *testing.T) {
 // long. Beside each is the valid token that differs only in that.
 func TestInvalidTokensAreRejected(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newInstallation(t, nil)
 	rs := golangjwt.SigningMethodRS256
 	public := []byte(jwk("k1", &signing().PublicKey)["n"].(string))
 	parts := strings.Split(h.good(nil), ".")
@@ -286,7 +286,7 @@ func TestInvalidTokensAreRejected(t *testing.T) {
 
 func TestIsDistinguishesTokensFromKeys(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newInstallation(t, nil)
 	for credential, want := range map[string]bool{
 		h.good(nil): true, "eyJhbGciOiJSUzI1NiJ9.e30.": true,
 		"gw-0123456789": false, "a.b": false, "a.b.c.d": false, "my.admin.key": false, "": false, "..": false, "eyJ.x y.z": false,
@@ -299,7 +299,7 @@ func TestIsDistinguishesTokensFromKeys(t *testing.T) {
 
 func TestTokenIsRejectedAfterItsDependenciesEnd(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newInstallation(t, nil)
 	ctx := context.Background()
 	verify := func(token string, status int) {
 		t.Helper()
@@ -347,7 +347,7 @@ func (m members) Member(_ context.Context, _ *resource.View, sc store.Scope, ema
 
 func TestTokenOfAPlatformUserRequiresMembership(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newInstallation(t, nil)
 	users := members{"u-1", "ann@example.com", h.workspace[org]}
 	h.v.Users = users
 	token := h.good(map[string]any{"email_id": users.email})
@@ -367,21 +367,21 @@ func TestTokenOfAPlatformUserRequiresMembership(t *testing.T) {
 // issuer answers with a key set that can be changed, and counts.
 type issuer struct {
 	*httptest.Server
-	answer atomic.Pointer[func(http.ResponseWriter)]
-	asked  atomic.Int64
+	answer   atomic.Pointer[func(http.ResponseWriter)]
+	requests atomic.Int64
 }
 
 func newIssuer(t *testing.T) *issuer {
 	i := &issuer{}
 	i.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		i.asked.Add(1)
+		i.requests.Add(1)
 		(*i.answer.Load())(w)
 	}))
 	t.Cleanup(i.Close)
 	return i
 }
 
-func (i *issuer) says(body string, status int) {
+func (i *issuer) respond(body string, status int) {
 	f := func(w http.ResponseWriter) {
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body))
@@ -392,17 +392,17 @@ func (i *issuer) says(body string, status int) {
 func TestKeysAtAnAddress(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	h := newHouse(t, http.DefaultTransport)
+	h := newInstallation(t, http.DefaultTransport)
 	h.use(map[string]jwt.Settings{org: {URL: i.URL}})
 	rs := golangjwt.SigningMethodRS256
-	step := func(name string, token string, status int, asked int64) {
+	step := func(name string, token string, status int, fetches int64) {
 		t.Helper()
 		_, err := h.v.Verify(context.Background(), token, identity.AuthenticationAttempt{})
 		if err == nil && status != 200 || err != nil && fault.From(err).Status() != status {
 			t.Errorf("%s: %v, want %d", name, err, status)
 		}
-		if n := i.asked.Load(); n != asked {
-			t.Errorf("%s: the address was asked %d times, want %d", name, n, asked)
+		if n := i.requests.Load(); n != fetches {
+			t.Errorf("%s: the address was asked %d times, want %d", name, n, fetches)
 		}
 	}
 	fresh := 0
@@ -410,28 +410,28 @@ func TestKeysAtAnAddress(t *testing.T) {
 		fresh++ // no token is known before
 		return sign(t, key, rs, map[string]any{"kid": kid}, h.claims(map[string]any{"exp": h.now().Add(time.Hour).Unix(), "n": fresh}))
 	}
-	i.says("", 500)
+	i.respond("", 500)
 	step("down", token("k1", signing()), 503, 1)
 	step("down, asked once a minute", token("k1", signing()), 503, 1)
 	h.pass(time.Minute)
-	i.says(string(set(jwk("k1", &signing().PublicKey))), 200)
+	i.respond(string(set(jwk("k1", &signing().PublicKey))), 200)
 	step("up", token("k1", signing()), 200, 2)
 	step("kept", token("k1", signing()), 200, 2)
 	step("unknown key within the minute", token("k2", foreign()), 401, 2)
 	h.pass(time.Minute)
-	i.says(string(set(jwk("k1", &signing().PublicKey), jwk("k2", &foreign().PublicKey))), 200)
+	i.respond(string(set(jwk("k1", &signing().PublicKey), jwk("k2", &foreign().PublicKey))), 200)
 	step("a new key", token("k2", foreign()), 200, 3)
 	step("an unknown key", token("k3", foreign()), 401, 3)
 	h.pass(time.Minute)
 	step("an unknown key a minute later", token("k3", foreign()), 401, 4)
 	h.pass(25 * time.Hour)
-	i.says("<html>", 200)
+	i.respond("<html>", 200)
 	step("an old set while the address fails", token("k1", signing()), 200, 5)
 	h.pass(time.Minute)
-	i.says(string(set(jwk("k2", &foreign().PublicKey))), 200)
+	i.respond(string(set(jwk("k2", &foreign().PublicKey))), 200)
 	step("a key that was taken away", token("k1", signing()), 401, 6)
 	h.pass(25 * time.Hour)
-	i.says(strings.Repeat(" ", 300<<10), 200)
+	i.respond(strings.Repeat(" ", 300<<10), 200)
 	step("an answer without end", token("k2", foreign()), 200, 7)
 }
 
@@ -444,7 +444,7 @@ func TestKeySetIsFetchedOnceAtATime(t *testing.T) {
 		_, _ = w.Write(set(jwk("k1", &signing().PublicKey)))
 	}
 	i.answer.Store(&f)
-	h := newHouse(t, http.DefaultTransport)
+	h := newInstallation(t, http.DefaultTransport)
 	h.use(map[string]jwt.Settings{org: {URL: i.URL}})
 	var wg sync.WaitGroup
 	var failed atomic.Int64
@@ -456,13 +456,13 @@ func TestKeySetIsFetchedOnceAtATime(t *testing.T) {
 			}
 		})
 	}
-	for i.asked.Load() == 0 {
+	for i.requests.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	close(release)
 	wg.Wait()
-	if failed.Load() != 0 || i.asked.Load() != 1 {
-		t.Errorf("%d of 20 failed, the address was asked %d times", failed.Load(), i.asked.Load())
+	if failed.Load() != 0 || i.requests.Load() != 1 {
+		t.Errorf("%d of 20 failed, the address was asked %d times", failed.Load(), i.requests.Load())
 	}
 }
 
@@ -493,7 +493,7 @@ func TestKeySetsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	h := newHouse(t, nil)
+	h := newInstallation(t, nil)
 	h.use(map[string]jwt.Settings{org: {Set: set(jwk("k1", &short().PublicKey))}})
 	_, err := h.v.Verify(context.Background(), sign(t, short(), golangjwt.SigningMethodRS256, nil, h.claims(nil)), identity.AuthenticationAttempt{})
 	if err == nil || !strings.Contains(err.Error(), "2048") {
@@ -512,7 +512,7 @@ func TestKeySetsAreChecked(t *testing.T) {
 // The audit log hears of a rejected token once a minute, and never sees the token.
 func TestRejectionsAreReported(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newInstallation(t, nil)
 	ctx := context.Background()
 	bad := h.good(map[string]any{"exp": h.now().Add(-time.Hour).Unix()})
 	for range 3 {
@@ -537,7 +537,7 @@ func TestRejectionsAreReported(t *testing.T) {
 }
 
 func FuzzVerify(f *testing.F) {
-	h := newHouse(f, nil)
+	h := newInstallation(f, nil)
 	f.Add("eyJhbGciOiJSUzI1NiJ9.e30.AA")
 	f.Add("eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6ImsxIn0.eyJvcmdhbmlzYXRpb25faWQiOiJvcmdhbmlzYXRpb24tMSJ9.AA")
 	f.Fuzz(func(t *testing.T, token string) {

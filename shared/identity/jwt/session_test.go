@@ -15,7 +15,7 @@ import (
 // tokens that were found good before it was set.
 func TestTokenExceedingMaxAgeIsRejected(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newInstallation(t, nil)
 	keys := set(jwk("k1", &signing().PublicKey))
 	h.use(map[string]jwt.Settings{org: {Set: keys}})
 	began := h.now()

@@ -57,8 +57,8 @@ func (in *installation) now() time.Time { in.mu.Lock(); defer in.mu.Unlock(); re
 func (in *installation) later(d time.Duration) { in.mu.Lock(); in.at = in.at.Add(d); in.mu.Unlock() }
 
 // process is what a process of the installation has.
-func (in *installation) process(given string) *signing.Keys {
-	return signing.New(signing.Options{Table: in.table, Sealer: in.sealer, Now: in.now, ConfiguredKey: given})
+func (in *installation) process(pemText string) *signing.Keys {
+	return signing.New(signing.Options{Table: in.table, Sealer: in.sealer, Now: in.now, ConfiguredKey: pemText})
 }
 
 func setOf(t *testing.T, k *signing.Keys) (set jose.JSONWebKeySet) {
@@ -163,9 +163,9 @@ func TestConcurrentProcessesCreateOneKeySet(t *testing.T) {
 	}
 }
 
-// TestSignaturesAreWhatTheySay: of both algorithms, by another library, and the same for
+// TestSignaturesAreValid: of both algorithms, by another library, and the same for
 // the same.
-func TestSignaturesAreWhatTheySay(t *testing.T) {
+func TestSignaturesAreValid(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t)
 	k := in.process("")
@@ -196,8 +196,8 @@ func TestSignaturesAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestTokensAreKept: until shortly before their end, apart by user, claims and time.
-func TestTokensAreKept(t *testing.T) {
+// TestTokensAreCached: until shortly before their end, apart by user, claims and time.
+func TestTokensAreCached(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t)
 	m := &signing.Minter{Keys: in.process(""), Now: in.now}
@@ -249,11 +249,11 @@ func TestKeysFromTheEnvironment(t *testing.T) {
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(a)
 	first := pemOf(t, "PRIVATE KEY", pkcs8, err)
 	both := first + pemOf(t, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(b), nil)
-	for _, given := range []string{both, strings.ReplaceAll(both, "\n", `\n`), "\n" + both + "\n"} {
-		if err := signing.Check(given); err != nil {
+	for _, pemText := range []string{both, strings.ReplaceAll(both, "\n", `\n`), "\n" + both + "\n"} {
+		if err := signing.Check(pemText); err != nil {
 			t.Fatal(err)
 		}
-		k := in.process(given)
+		k := in.process(pemText)
 		m := &signing.Minter{Keys: k, Now: in.now}
 		token, err := m.Token(context.Background(), "u", nil, time.Minute)
 		if err != nil {
@@ -273,9 +273,9 @@ func TestKeysFromTheEnvironment(t *testing.T) {
 		"no PEM": "hello", "a short key": pemOf(t, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(short), nil), "a curve": pemOf(t, "PRIVATE KEY", ec, err),
 		"a part": first[:len(first)-60], "more behind it": first + "secret words", "an empty block": pemOf(t, "PRIVATE KEY", nil, nil),
 	} {
-		said := signing.Check(bad)
-		if said == nil || strings.Contains(said.Error(), "secret words") {
-			t.Errorf("%s: %v", what, said)
+		checkErr := signing.Check(bad)
+		if checkErr == nil || strings.Contains(checkErr.Error(), "secret words") {
+			t.Errorf("%s: %v", what, checkErr)
 		}
 		m := &signing.Minter{Keys: in.process(bad), Now: in.now}
 		if _, err := m.Token(context.Background(), "u", nil, time.Minute); fault.From(err).Status() != 503 {

@@ -21,7 +21,7 @@ func TestDecisions(t *testing.T) {
 		scoped, activeServer, here := mostly("scope"), mostly("server"), mostly("workspace")
 		there, activeIntegration, shared := mostly("integration"), mostly("active"), mostly("shared")
 		denies, entry, enabled := yes("deny"), yes("entry"), yes("enabled")
-		off, said, on := yes("off"), yes("override"), yes("on")
+		off, override, on := yes("off"), yes("override"), yes("on")
 
 		const ws = "w"
 		f := &Facts{Workspace: ws, Scopes: identity.NewScopeSet("logs.view"), Off: map[string]bool{}, Overrides: map[string]bool{}}
@@ -51,7 +51,7 @@ func TestDecisions(t *testing.T) {
 		id := mcp.CapabilityID(c.Type, c.Key)
 		f.Listed = map[string]string{id: c.Type}
 		f.Off[id] = off
-		if said {
+		if override {
 			f.Overrides[id] = on
 		}
 		for _, other := range []string{mcp.CapabilityID(c.Type, "other"), mcp.CapabilityID("another", c.Key)} {
@@ -63,7 +63,7 @@ func TestDecisions(t *testing.T) {
 		if got := f.Decide(Capability{}); (got == Allowed) != server {
 			t.Errorf("the server: %s", got)
 		}
-		if got := f.Decide(c); (got == Allowed) != (server && !off && (!said || on)) {
+		if got := f.Decide(c); (got == Allowed) != (server && !off && (!override || on)) {
 			t.Errorf("%v: %s", c, got)
 		}
 		// An integration of a workspace is nobody else's.
@@ -119,7 +119,7 @@ func TestDecideDeniesUnlistedNamesOfRestrictedTypes(t *testing.T) {
 		off       string // disabled
 		byServer  bool   // at the server, not at the integration
 		listed    bool   // the server lists it
-		asked     Capability
+		requested Capability
 		permitted bool
 	}{
 		"another spelling":                 {mcp.CapabilityID(mcp.Tool, "secret"), false, true, Capability{mcp.Tool, "Secret"}, false},
@@ -142,7 +142,7 @@ func TestDecideDeniesUnlistedNamesOfRestrictedTypes(t *testing.T) {
 		if c.listed {
 			f.Listed[c.off] = mcp.Tool
 		}
-		if got := f.Decide(c.asked); (got == Allowed) != c.permitted {
+		if got := f.Decide(c.requested); (got == Allowed) != c.permitted {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 
 // delayedDiscovery is a server that delays its discovery response until the test releases it.
 type delayedDiscovery struct {
-	asked  atomic.Int32
-	answer chan string
+	requests atomic.Int32
+	answer   chan string
 }
 
 func (d *delayedDiscovery) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -26,7 +26,7 @@ func (d *delayedDiscovery) RoundTrip(req *http.Request) (*http.Response, error) 
 	if err := req.Context().Err(); err != nil { // as a connection does
 		return nil, err
 	}
-	d.asked.Add(1)
+	d.requests.Add(1)
 	select {
 	case answer := <-d.answer:
 		head := http.Header{"Content-Type": {"application/json"}}
@@ -49,7 +49,7 @@ func TestCallersProbeAfterFirstTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, p := &delayedDiscovery{answer: make(chan string)}, new(peer)
 		var wg sync.WaitGroup
-		ask := func(ctx context.Context, want error) {
+		probe := func(ctx context.Context, want error) {
 			wg.Go(func() {
 				if err := d.learn(ctx, p); !errors.Is(err, want) {
 					t.Errorf("%v, want %v", err, want)
@@ -58,20 +58,20 @@ func TestCallersProbeAfterFirstTimesOut(t *testing.T) {
 			synctest.Wait() // it probes, or waits for the probe
 		}
 		first, giveUp := context.WithCancel(t.Context())
-		ask(first, context.Canceled)
+		probe(first, context.Canceled)
 		left, leave := context.WithCancel(t.Context())
 		leave()
-		ask(left, context.Canceled)
+		probe(left, context.Canceled)
 		const others = 5
 		for range others {
-			ask(t.Context(), nil)
+			probe(t.Context(), nil)
 		}
-		if n := d.asked.Load(); n != 1 {
+		if n := d.requests.Load(); n != 1 {
 			t.Errorf("asked %d times while one asks", n)
 		}
 		giveUp()
 		synctest.Wait()
-		if n := d.asked.Load(); n != 1+others {
+		if n := d.requests.Load(); n != 1+others {
 			t.Errorf("asked %d times once the first has given up", n)
 		}
 		for range others {
@@ -90,7 +90,7 @@ func TestProbeIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, p := &delayedDiscovery{answer: make(chan string)}, new(peer)
 		var wg sync.WaitGroup
-		ask := func() {
+		probe := func() {
 			wg.Go(func() {
 				if err := d.learn(t.Context(), p); err != nil {
 					t.Error(err)
@@ -98,14 +98,14 @@ func TestProbeIsShared(t *testing.T) {
 			})
 		}
 		for range 20 {
-			ask()
+			probe()
 		}
 		synctest.Wait()
 		d.answer <- `{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2026-07-28"]}}`
 		wg.Wait()
-		ask()
+		probe()
 		wg.Wait()
-		if n := d.asked.Load(); n != 1 || !p.known || !p.stateless || p.sessioned {
+		if n := d.requests.Load(); n != 1 || !p.known || !p.stateless || p.sessioned {
 			t.Errorf("asked %d times: %+v", n, p)
 		}
 	})

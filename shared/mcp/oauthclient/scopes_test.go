@@ -94,7 +94,7 @@ func TestRegisterSelectsTheAuthMethod(t *testing.T) {
 		answer        string
 		method        string // "": it cannot go on
 		secret        string
-		asked         string
+		requested     string
 		callback, app string
 	}{
 		"public":                         {[]string{"none"}, `{"client_id":"c"}`, methodNone, "", methodNone, "https://g.example.com/cb", "web"},
@@ -106,16 +106,16 @@ func TestRegisterSelectsTheAuthMethod(t *testing.T) {
 		"a way that the gateway has not": {nil, `{"client_id":"c","client_secret":"s","token_endpoint_auth_method":"private_key_jwt"}`, "", "", methodNone, "https://g.example.com/cb", "web"},
 		"no id":                          {nil, `{}`, "", "", methodNone, "https://g.example.com/cb", "web"},
 	} {
-		var asked registration
+		var sent registration
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_ = json.NewDecoder(r.Body).Decode(&asked)
+			_ = json.NewDecoder(r.Body).Decode(&sent)
 			w.WriteHeader(http.StatusCreated)
 			_, _ = io.WriteString(w, c.answer)
 		}))
 		got, err := Register(context.Background(), http.DefaultTransport, &Authority{Registration: s.URL, AuthMethods: c.takes}, new(mcp.Configuration), Endpoints{Callback: c.callback}, store.Scope{Workspace: "w"}, "server")
 		s.Close()
-		if asked.AuthMethod != c.asked || asked.Application != c.app {
-			t.Errorf("%s: asked %+v", name, asked)
+		if sent.AuthMethod != c.requested || sent.Application != c.app {
+			t.Errorf("%s: asked %+v", name, sent)
 		}
 		if (err != nil) != (c.method == "") || err == nil && (got.Method != c.method || got.Secret != c.secret) {
 			t.Errorf("%s: %+v %v", name, got, err)

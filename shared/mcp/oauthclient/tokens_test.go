@@ -21,36 +21,36 @@ import (
 // refused, and only the end of a grant makes the user sign in again.
 func TestAccessRenewsExpiringTokens(t *testing.T) {
 	t.Parallel()
-	const forgotten = "sign in"
+	const unknownClient = "sign in"
 	for name, c := range map[string]struct {
-		refresh string        // the refresh token that is held
-		expires time.Duration // of the access token; 0: not stated
-		after   time.Duration // of the next call
-		doubted bool          // the server has refused the token
-		status  int           // of the token endpoint
-		media   string
-		body    string
-		want    string // the access token, or what else becomes of it
-		asked   int    // requests to the token endpoint
-		stays   bool   // the tokens are kept
+		refresh  string        // the refresh token that is held
+		expires  time.Duration // of the access token; 0: not stated
+		after    time.Duration // of the next call
+		doubted  bool          // the server has refused the token
+		status   int           // of the token endpoint
+		media    string
+		body     string
+		want     string // the access token, or what else becomes of it
+		requests int    // requests to the token endpoint
+		stays    bool   // the tokens are kept
 	}{
 		"no end":                       {refresh: "r", after: 1000 * time.Hour, want: "old", stays: true},
 		"no end, no refresh":           {after: 1000 * time.Hour, want: "old", stays: true},
-		"no end, refused":              {refresh: "r", doubted: true, status: 200, body: `{"access_token":"new"}`, want: "new", asked: 1, stays: true},
-		"no end, no refresh, refused":  {doubted: true, want: forgotten, stays: true},
+		"no end, refused":              {refresh: "r", doubted: true, status: 200, body: `{"access_token":"new"}`, want: "new", requests: 1, stays: true},
+		"no end, no refresh, refused":  {doubted: true, want: unknownClient, stays: true},
 		"before its end":               {refresh: "r", expires: time.Hour, after: 59 * time.Minute, want: "old", stays: true},
-		"after its end":                {refresh: "r", expires: time.Hour, after: time.Hour, status: 200, body: `{"access_token":"new","expires_in":"3599"}`, want: "new", asked: 1, stays: true},
-		"a form":                       {refresh: "r", expires: time.Hour, after: time.Hour, status: 200, media: "application/x-www-form-urlencoded", body: `access_token=new&token_type=bearer`, want: "new", asked: 1, stays: true},
-		"the grant ended":              {refresh: "r", expires: time.Hour, after: time.Hour, status: 400, body: `{"error":"invalid_grant"}`, want: forgotten, asked: 1},
-		"the grant ended, with 200":    {refresh: "r", expires: time.Hour, after: time.Hour, status: 200, body: `{"error":"bad_refresh_token"}`, want: forgotten, asked: 1},
-		"the client is unknown":        {refresh: "r", expires: time.Hour, after: time.Hour, status: 401, body: `{"error":"invalid_client"}`, asked: 1, stays: true},
-		"the scope is refused":         {refresh: "r", expires: time.Hour, after: time.Hour, status: 400, body: `{"error":"invalid_scope"}`, asked: 1, stays: true},
-		"a failure that names a grant": {refresh: "r", expires: time.Hour, after: time.Hour, status: 503, body: `{"error":"invalid_grant"}`, asked: 1, stays: true},
-		"a page":                       {refresh: "r", expires: time.Hour, after: time.Hour, status: 400, media: "text/html", body: `<html>`, asked: 1, stays: true},
+		"after its end":                {refresh: "r", expires: time.Hour, after: time.Hour, status: 200, body: `{"access_token":"new","expires_in":"3599"}`, want: "new", requests: 1, stays: true},
+		"a form":                       {refresh: "r", expires: time.Hour, after: time.Hour, status: 200, media: "application/x-www-form-urlencoded", body: `access_token=new&token_type=bearer`, want: "new", requests: 1, stays: true},
+		"the grant ended":              {refresh: "r", expires: time.Hour, after: time.Hour, status: 400, body: `{"error":"invalid_grant"}`, want: unknownClient, requests: 1},
+		"the grant ended, with 200":    {refresh: "r", expires: time.Hour, after: time.Hour, status: 200, body: `{"error":"bad_refresh_token"}`, want: unknownClient, requests: 1},
+		"the client is unknown":        {refresh: "r", expires: time.Hour, after: time.Hour, status: 401, body: `{"error":"invalid_client"}`, requests: 1, stays: true},
+		"the scope is refused":         {refresh: "r", expires: time.Hour, after: time.Hour, status: 400, body: `{"error":"invalid_scope"}`, requests: 1, stays: true},
+		"a failure that names a grant": {refresh: "r", expires: time.Hour, after: time.Hour, status: 503, body: `{"error":"invalid_grant"}`, requests: 1, stays: true},
+		"a page":                       {refresh: "r", expires: time.Hour, after: time.Hour, status: 400, media: "text/html", body: `<html>`, requests: 1, stays: true},
 	} {
-		asked := 0
+		requests := 0
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			asked++
+			requests++
 			if w.Header().Set("Content-Type", "application/json"); c.media != "" {
 				w.Header().Set("Content-Type", c.media)
 			}
@@ -88,7 +88,7 @@ func TestAccessRenewsExpiringTokens(t *testing.T) {
 		err = tokens.read(ctx, k, at, "1")
 		var failed *upstream.Failure
 		switch {
-		case c.want == forgotten:
+		case c.want == unknownClient:
 			if !errors.Is(err, mcp.ErrSignIn) {
 				t.Errorf("%s: %v, want a sign-in", name, err)
 			}
@@ -99,8 +99,8 @@ func TestAccessRenewsExpiringTokens(t *testing.T) {
 		case err != nil || k.tokens.Access != c.want:
 			t.Errorf("%s: %+v, %v", name, k.tokens, err)
 		}
-		if asked != c.asked {
-			t.Errorf("%s: the token endpoint was asked %d times", name, asked)
+		if requests != c.requests {
+			t.Errorf("%s: the token endpoint was asked %d times", name, requests)
 		}
 		if _, there, err := tokens.Table.Get(ctx, at.key(), true); err != nil || there != c.stays {
 			t.Errorf("%s: kept %t, %v", name, there, err)

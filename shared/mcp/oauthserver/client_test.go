@@ -162,7 +162,7 @@ func TestWrongRedirect(t *testing.T) {
 	t.Parallel()
 	cursor := []string{"cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.com/agents/mcp/oauth/callback", "http://localhost:8787/callback"}
 	code := []string{"https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect", "http://127.0.0.1/", "http://127.0.0.1:33418/"}
-	for name, c := range map[string]struct{ asked, want []string }{
+	for name, c := range map[string]struct{ requested, want []string }{
 		"Cursor":                {cursor, cursor},
 		"VS Code":               {code, code},
 		"reversed domain":       {[]string{"com.example.app:/oauth2redirect"}, []string{"com.example.app:/oauth2redirect"}},
@@ -178,7 +178,7 @@ func TestWrongRedirect(t *testing.T) {
 		"a user":                {[]string{"cursor://a@b/cb"}, nil},
 		"a fragment":            {[]string{"cursor://b/cb#x"}, nil},
 	} {
-		got, err := Register("An app", "", c.asked)
+		got, err := Register("An app", "", c.requested)
 		if (err == nil) != (c.want != nil) || err == nil && !slices.Equal(got.Redirects, c.want) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}

@@ -8,15 +8,15 @@ import (
 
 func TestCarriedCapabilities(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]string{
+	for declared, want := range map[string]string{
 		``: ``, `{}`: ``, `null`: ``, `[]`: ``, `{"tasks":{}}`: ``, `{"elicitation":null}`: ``, `{"roots":true}`: ``,
 		`{"elicitation":{}}`:                                     `{"elicitation":{"form":{}}}`,
 		`{"elicitation":{"url":{}}}`:                             `{"elicitation":{"url":{}}}`,
 		`{"elicitation":{"form":{"a":1}},"extensions":1}`:        `{"elicitation":{"form":{}}}`,
 		`{"roots":{"listChanged":true},"sampling":{"tools":{}}}`: `{"roots":{},"sampling":{"tools":{}}}`,
 	} {
-		if got := string(Carried(json.RawMessage(given))); got != want {
-			t.Errorf("%s: %s, want %s", given, got, want)
+		if got := string(Carried(json.RawMessage(declared))); got != want {
+			t.Errorf("%s: %s, want %s", declared, got, want)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestAMailIsSent(t *testing.T) {
 	}
 }
 
-func TestWhatSESRefusesIsToldWithoutNames(t *testing.T) {
+func TestSESRejectionsAreReportedWithoutNames(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"MessageRejected", "AccountSuspendedException", "SendingPausedException", "MailFromDomainNotVerifiedException", "BadRequestException", "AccessDeniedException"} {
 		m, s := start(t, "")

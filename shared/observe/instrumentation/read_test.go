@@ -12,8 +12,8 @@ import (
 	"gateway/shared/pricing"
 )
 
-// TestWhatSpansSayOfUsage holds both eras of names, and what senders make of them.
-func TestWhatSpansSayOfUsage(t *testing.T) {
+// TestUsageOfSpans holds both eras of names, and what senders make of them.
+func TestUsageOfSpans(t *testing.T) {
 	t.Parallel()
 	type counts = map[pricing.Class]int64
 	for name, c := range map[string]struct {

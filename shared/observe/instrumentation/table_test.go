@@ -119,22 +119,22 @@ func TestUsageIsNeverNegative(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		s := &compiled[random.IntN(len(compiled))]
-		told := otlp.ReceivedSpan{Attrs: []otlp.Attr{{Key: "gen_ai.operation.name", Value: "chat"}}}
+		span := otlp.ReceivedSpan{Attrs: []otlp.Attr{{Key: "gen_ai.operation.name", Value: "chat"}}}
 		if len(s.scopes) > 0 {
-			told.Scope = s.scopes[0]
+			span.Scope = s.scopes[0]
 		}
 		for f := input; f <= imageOut; f++ {
 			for _, r := range []*row{s.row, &conventions} {
 				for _, name := range r.names[f] {
 					if random.IntN(2) == 0 && !strings.Contains(name, "#") {
-						told.Attrs = append(told.Attrs, otlp.Attr{Key: name, Value: int64(random.IntN(2000)) - 10})
+						span.Attrs = append(span.Attrs, otlp.Attr{Key: name, Value: int64(random.IntN(2000)) - 10})
 					}
 				}
 			}
 		}
-		for class, n := range countsOf(Read(&told).Usage) {
+		for class, n := range countsOf(Read(&span).Usage) {
 			if n < 0 {
-				t.Fatalf("%s: %d of %s: %v", s.name, n, class, told.Attrs)
+				t.Fatalf("%s: %d of %s: %v", s.name, n, class, span.Attrs)
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func TestStatusOfFailures(t *testing.T) {
 	}
 	type m = map[string]any
 	for name, c := range map[string]struct {
-		told  otlp.ReceivedSpan
+		span  otlp.ReceivedSpan
 		attrs m
 		want  int
 		text  string
@@ -169,8 +169,8 @@ func TestStatusOfFailures(t *testing.T) {
 		"a number that is no status":    {otlp.ReceivedSpan{Status: otlp.StatusError, Message: "4290 things"}, m{}, 500, "4290 things"},
 		"a level that is no error":      {otlp.ReceivedSpan{}, m{"langfuse.observation.level": "WARNING"}, 200, ""},
 	} {
-		c.told.Attrs = attrs(c.attrs)
-		x := Read(&c.told)
+		c.span.Attrs = attrs(c.attrs)
+		x := Read(&c.span)
 		if x.Status != c.want {
 			t.Errorf("%s: %d, want %d", name, x.Status, c.want)
 		}
@@ -230,7 +230,7 @@ func TestMessagesInEvents(t *testing.T) {
 	}
 }
 
-func TestCallsThatCannotBeReadSaySo(t *testing.T) {
+func TestUnreadableCallsAreReported(t *testing.T) {
 	t.Parallel()
 	type m = map[string]any
 	for name, c := range map[string]struct {

@@ -256,9 +256,9 @@ func TestRowsExpire(t *testing.T) {
 // have claims.
 func TestLoggedCallsAreLookedUp(t *testing.T) {
 	t.Parallel()
-	asked := ""
+	looked := ""
 	traces := New(open(t), time.Now, func(_ context.Context, of store.Scope, list []string, from, to time.Time) (map[string][]Span, error) {
-		asked += fmt.Sprint(of.Workspace, list, from.Unix(), to.Unix())
+		looked += fmt.Sprint(of.Workspace, list, from.Unix(), to.Unix())
 		return map[string][]Span{"t": {logged(claim(9, 1, 1, 2, tokens(0, 0)))}}, nil
 	})
 	var r Request
@@ -266,7 +266,7 @@ func TestLoggedCallsAreLookedUp(t *testing.T) {
 	r.Add("t", claim(1, 0, 1, 8, tokens(10, 2)))
 	r.Add("u", claim(1, 0, 0, 9, tokens(10, 2)))
 	out, err := traces.Decide(context.Background(), sc, &r)
-	if err != nil || out[1].Counts || !out[2].Counts || asked != "w[t u] 0 9" {
-		t.Errorf("%+v, %v, %s", out, err, asked)
+	if err != nil || out[1].Counts || !out[2].Counts || looked != "w[t u] 0 9" {
+		t.Errorf("%+v, %v, %s", out, err, looked)
 	}
 }

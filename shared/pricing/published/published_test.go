@@ -20,16 +20,16 @@ import (
 // source is an address whose answer tests choose.
 type source struct {
 	*httptest.Server
-	asked atomic.Int64
-	mu    sync.Mutex
-	code  int
-	text  string
+	requests atomic.Int64
+	mu       sync.Mutex
+	code     int
+	text     string
 }
 
 func newSource(t *testing.T) *source {
 	s := &source{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		s.asked.Add(1)
+		s.requests.Add(1)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		w.WriteHeader(s.code)
@@ -39,7 +39,7 @@ func newSource(t *testing.T) *source {
 	return s
 }
 
-func (s *source) say(code int, text string) {
+func (s *source) respond(code int, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.code, s.text = code, text
@@ -50,14 +50,14 @@ func sheet(name string, dollars int) string {
 	return fmt.Sprintf("prices\t%s\t2\nopenai\tnewest\tinput=%d\nopenai\tgpt-4o\tinput=%d output=1\n", name, dollars, dollars)
 }
 
-type house struct {
+type fixture struct {
 	t     *testing.T
 	table store.Table
 	src   *source
 	now   atomic.Int64
 }
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -67,27 +67,27 @@ func newHouse(t *testing.T) *house {
 			t.Error(err)
 		}
 	})
-	h := &house{t: t, table: s.Table(store.Control), src: newSource(t)}
+	h := &fixture{t: t, table: s.Table(store.Control), src: newSource(t)}
 	h.pass(1_000_000 * time.Hour / 2)
 	return h
 }
 
-func (h *house) pass(d time.Duration) { h.now.Add(int64(d)) }
+func (h *fixture) pass(d time.Duration) { h.now.Add(int64(d)) }
 
 // instance is a process that does not refresh on its own, so that tests say when.
-func (h *house) instance() *Prices {
+func (h *fixture) instance() *Prices {
 	return Open(Options{URL: h.src.URL, Via: http.DefaultTransport, Table: h.table, Base: pricing.Default(), Now: func() time.Time { return time.Unix(0, h.now.Load()) }})
 }
 
-func (h *house) refresh(p *Prices, says string) {
+func (h *fixture) refresh(p *Prices, message string) {
 	h.t.Helper()
 	err := p.Refresh(context.Background())
-	if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
-		h.t.Fatalf("refresh: %v, want %q", err, says)
+	if message == "" && err != nil || message != "" && (err == nil || !strings.Contains(err.Error(), message)) {
+		h.t.Fatalf("refresh: %v, want %q", err, message)
 	}
 }
 
-func (h *house) expect(p *Prices, when string, dollars int) {
+func (h *fixture) expect(p *Prices, when string, dollars int) {
 	h.t.Helper()
 	var u pricing.Usage
 	u.Set(pricing.Input, 1_000_000)
@@ -102,8 +102,8 @@ func (h *house) expect(p *Prices, when string, dollars int) {
 }
 
 func TestASheetIsFetchedOnceAnHourForAllProcesses(t *testing.T) {
-	h := newHouse(t)
-	h.src.say(200, sheet("one", 7))
+	h := newFixture(t)
+	h.src.respond(200, sheet("one", 7))
 	a, b := h.instance(), h.instance()
 	h.expect(a, "at first", 0)
 	h.refresh(a, "")
@@ -111,30 +111,30 @@ func TestASheetIsFetchedOnceAnHourForAllProcesses(t *testing.T) {
 	h.refresh(b, "")
 	h.expect(b, "by the other process", 7)
 	h.expect(h.instance(), "by one that begins", 7) // its first question looks
-	h.src.say(200, sheet("two", 8))
+	h.src.respond(200, sheet("two", 8))
 	h.pass(59 * time.Minute)
 	h.refresh(a, "")
 	h.refresh(b, "")
-	if n := h.src.asked.Load(); n != 1 {
+	if n := h.src.requests.Load(); n != 1 {
 		t.Errorf("the address was asked %d times within the hour", n)
 	}
 	h.pass(time.Minute)
 	h.refresh(b, "")
 	h.refresh(a, "")
 	h.expect(a, "after an hour", 8)
-	if n := h.src.asked.Load(); n != 2 {
+	if n := h.src.requests.Load(); n != 2 {
 		t.Errorf("the address was asked %d times", n)
 	}
 }
 
 func TestTheOldSheetHoldsWhileTheSourceFails(t *testing.T) {
-	h := newHouse(t)
-	h.src.say(200, sheet("one", 7))
+	h := newFixture(t)
+	h.src.respond(200, sheet("one", 7))
 	a, b := h.instance(), h.instance()
 	h.refresh(a, "")
 	for _, c := range []struct {
-		code       int
-		text, says string
+		code          int
+		text, message string
 	}{
 		{503, "", "status 503"},
 		{200, "<html>moved</html>", "must be prices"},
@@ -146,41 +146,41 @@ func TestTheOldSheetHoldsWhileTheSourceFails(t *testing.T) {
 		{200, "prices\tlarge\t1\nopenai\tgpt-4o\tinput=1\n#" + strings.Repeat("x", pricing.MaxSheet), "are allowed"},
 	} {
 		h.pass(2 * time.Hour)
-		h.src.say(c.code, c.text)
-		h.refresh(a, c.says)
-		h.expect(a, c.says, 7)
-		asked := h.src.asked.Load()
+		h.src.respond(c.code, c.text)
+		h.refresh(a, c.message)
+		h.expect(a, c.message, 7)
+		before := h.src.requests.Load()
 		h.refresh(b, "") // it waits, as the other one does
-		h.expect(b, "by the other process: "+c.says, 7)
-		h.expect(h.instance(), "by one that begins: "+c.says, 7)
-		if h.src.asked.Load() != asked {
-			t.Errorf("%s: another process asked at once", c.says)
+		h.expect(b, "by the other process: "+c.message, 7)
+		h.expect(h.instance(), "by one that begins: "+c.message, 7)
+		if h.src.requests.Load() != before {
+			t.Errorf("%s: another process asked at once", c.message)
 		}
 	}
 	item, _, err := h.table.Get(context.Background(), key(), true)
 	if err != nil || !strings.Contains(item.String("fault"), "are allowed") {
 		t.Errorf("the fault is not noted: %v %v", item.String("fault"), err)
 	}
-	h.src.say(200, sheet("three", 9))
+	h.src.respond(200, sheet("three", 9))
 	h.pass(retryAfter)
 	h.refresh(b, "")
 	h.refresh(a, "")
 	h.expect(a, "when it answers again", 9)
 }
 
-func TestAModelGetsAPriceAndSaysThatItLosesIt(t *testing.T) {
-	h := newHouse(t)
-	h.src.say(200, "prices\tnone\t0\n")
+func TestAModelGetsAPriceAndItsLossIsReported(t *testing.T) {
+	h := newFixture(t)
+	h.src.respond(200, "prices\tnone\t0\n")
 	p := h.instance()
 	h.refresh(p, "")
 	if _, ok := p.Book().Current().Price("openai", "newest", pricing.Options{}); ok {
 		t.Error("it has a price already")
 	}
-	h.src.say(200, sheet("one", 7))
+	h.src.respond(200, sheet("one", 7))
 	h.pass(sheetTTL)
 	h.refresh(p, "")
 	h.expect(p, "priced", 7)
-	h.src.say(200, "prices\tnone\t1\nopenai\tnewest\tunpriced\n")
+	h.src.respond(200, "prices\tnone\t1\nopenai\tnewest\tunpriced\n")
 	h.pass(sheetTTL)
 	h.refresh(p, "")
 	if _, ok := p.Book().Current().Price("openai", "newest", pricing.Options{}); ok {
@@ -191,8 +191,8 @@ func TestAModelGetsAPriceAndSaysThatItLosesIt(t *testing.T) {
 // If many processes find at once that the hour is over, one of them fetches; if it dies
 // meanwhile, the others wait for only a minute.
 func TestOneProcessFetches(t *testing.T) {
-	h := newHouse(t)
-	h.src.say(200, sheet("one", 7))
+	h := newFixture(t)
+	h.src.respond(200, sheet("one", 7))
 	var wg sync.WaitGroup
 	var all []*Prices
 	for range 8 {
@@ -205,7 +205,7 @@ func TestOneProcessFetches(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := h.src.asked.Load(); n != 1 {
+	if n := h.src.requests.Load(); n != 1 {
 		t.Errorf("the address was asked %d times", n)
 	}
 	for _, p := range all {
@@ -222,20 +222,20 @@ func TestOneProcessFetches(t *testing.T) {
 		t.Fatal(mine, err)
 	}
 	h.refresh(all[1], "")
-	if n := h.src.asked.Load(); n != 1 {
+	if n := h.src.requests.Load(); n != 1 {
 		t.Errorf("it was asked while another process was at it")
 	}
 	h.pass(lease)
 	h.refresh(all[1], "")
-	if n := h.src.asked.Load(); n != 2 {
+	if n := h.src.requests.Load(); n != 2 {
 		t.Errorf("it was asked %d times after that one died", n)
 	}
 }
 
 // Questions do not wait: they let the sheet be fetched, and get what is there.
 func TestQuestionsRefreshBesideThemselves(t *testing.T) {
-	h := newHouse(t)
-	h.src.say(200, sheet("one", 7))
+	h := newFixture(t)
+	h.src.respond(200, sheet("one", 7))
 	o := h.instance().o
 	o.Fetch = true
 	p := Open(o)
@@ -253,15 +253,15 @@ func TestQuestionsRefreshBesideThemselves(t *testing.T) {
 		t.Fatalf("never %d dollars", dollars)
 	}
 	until(7)
-	h.src.say(200, sheet("two", 8))
+	h.src.respond(200, sheet("two", 8))
 	h.pass(sheetTTL + lookEvery)
 	until(8)
 }
 
 // What the store has of another version of the program does not keep the sheet away.
-func TestWhatIsNoSheetInTheStoreIsFetchedAnew(t *testing.T) {
-	h := newHouse(t)
-	h.src.say(200, sheet("one", 7))
+func TestInvalidStoredSheetIsFetchedAgain(t *testing.T) {
+	h := newFixture(t)
+	h.src.respond(200, sheet("one", 7))
 	row := store.Row{Key: key(), Item: store.Item{"url": h.src.URL, "rev": int64(4), "due": time.Unix(0, h.now.Load()).Add(sheetTTL).UnixMilli(), "sheet": []byte("no sheet"), "version": "x"}}
 	if err := h.table.Put(context.Background(), row); err != nil {
 		t.Fatal(err)

@@ -134,7 +134,7 @@ func TestAGroupWithABacklogDoesNotDelayOthers(t *testing.T) {
 	}
 }
 
-func TestGroupsThatWereServedAreForgotten(t *testing.T) {
+func TestServedGroupsAreEvicted(t *testing.T) {
 	tn := turns{last: map[string]int64{}}
 	for i := range 20_000 {
 		tn.serve(tn.next(fmt.Sprint("g", i)))

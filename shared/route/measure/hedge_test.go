@@ -13,19 +13,19 @@ func TestPercentileIsExceededByTheRest(t *testing.T) {
 	t.Parallel()
 	for _, p := range []float64{50, 90, 95} {
 		w := newWorld(5)
-		exceeded, asked := 0, 0
+		exceeded, requests := 0, 0
 		for range 4000 {
-			took := time.Duration((0.5 + w.rnd.ExpFloat64()) * float64(100*time.Millisecond))
+			elapsed := time.Duration((0.5 + w.rnd.ExpFloat64()) * float64(100*time.Millisecond))
 			if limit, ok := w.room.Percentile(1, 2, p, false); ok {
-				asked++
-				if took > limit {
+				requests++
+				if elapsed > limit {
 					exceeded++
 				}
 			}
-			w.room.Observe(1, 2, 200, took)
+			w.room.Observe(1, 2, 200, elapsed)
 		}
-		if got, want := 100*float64(exceeded)/float64(asked), 100-p; asked != 3990 || got < want-2.5 || got > want+2.5 {
-			t.Errorf("%.1f %% of %d exceed the percentile %.0f", got, asked, p)
+		if got, want := 100*float64(exceeded)/float64(requests), 100-p; requests != 3990 || got < want-2.5 || got > want+2.5 {
+			t.Errorf("%.1f %% of %d exceed the percentile %.0f", got, requests, p)
 		}
 	}
 	w := newWorld(5)

@@ -36,11 +36,11 @@ func candidates(n int) []Candidate {
 	return list
 }
 
-// ask makes one request one second after the last, which takes as long as the target says.
-func (w *world) ask(rule Rule, list []Candidate, took func(int) (time.Duration, int)) (at int, d time.Duration, made usage.Measured) {
+// request makes one request one second after the last, which takes as long as the target says.
+func (w *world) request(rule Rule, list []Candidate, outcome func(int) (time.Duration, int)) (at int, d time.Duration, made usage.Measured) {
 	w.now = w.now.Add(100 * time.Millisecond)
 	at, made = w.room.Choose(1, rule, 0, list, w.rnd.Uint32, false)
-	d, status := took(at)
+	d, status := outcome(at)
 	w.room.Begin(list[at].Key)
 	w.now = w.now.Add(d)
 	w.room.Observe(list[at].Key, 0, status, d)
@@ -55,7 +55,7 @@ func p95(all []time.Duration) time.Duration {
 
 // After 200 requests among 20 targets, the 95th percentile is within 10 % of that of the
 // best target, whatever the form of their latencies.
-func TestLatencyComesNearTheBestFixedChoice(t *testing.T) {
+func TestLatencyIsCloseToTheBestFixedChoice(t *testing.T) {
 	shapes := map[string]func(rnd *rand.Rand, mean float64) float64{
 		"steady":  func(_ *rand.Rand, mean float64) float64 { return mean },
 		"uniform": func(rnd *rand.Rand, mean float64) float64 { return mean * (0.7 + 0.6*rnd.Float64()) },
@@ -77,24 +77,24 @@ func TestLatencyComesNearTheBestFixedChoice(t *testing.T) {
 	for shape, draw := range shapes {
 		for spread, mean := range means {
 			t.Run(shape+" "+spread, func(t *testing.T) {
-				const targets, warm, asked, runs = 20, 200, 400, 20
+				const targets, warm, measured, runs = 20, 200, 400, 20
 				within := 0
 				var worst float64
 				for seed := range uint64(runs) {
 					w := newWorld(seed)
 					order := w.rnd.Perm(targets)
-					took := func(at int) (time.Duration, int) {
+					outcome := func(at int) (time.Duration, int) {
 						return time.Duration(draw(w.rnd, mean(order[at])) * float64(time.Millisecond)), 200
 					}
 					list := candidates(targets)
 					for range warm {
-						w.ask(byLatency, list, took)
+						w.request(byLatency, list, outcome)
 					}
 					var got, best []time.Duration
-					for range asked {
-						_, d, _ := w.ask(byLatency, list, took)
+					for range measured {
+						_, d, _ := w.request(byLatency, list, outcome)
 						got = append(got, d)
-						d, _ = took(slices.Index(order, 0))
+						d, _ = outcome(slices.Index(order, 0))
 						best = append(best, d)
 					}
 					ratio := float64(p95(got)) / float64(p95(best))
@@ -124,7 +124,7 @@ func TestATargetThatFailsAtOnceIsAvoided(t *testing.T) {
 			list[1].Cost = 1 // the cheapest
 			failed := 0
 			for range 300 {
-				at, _, _ := w.ask(rule, list, func(at int) (time.Duration, int) {
+				at, _, _ := w.request(rule, list, func(at int) (time.Duration, int) {
 					if at == 1 {
 						return time.Millisecond, status
 					}
@@ -141,7 +141,7 @@ func TestATargetThatFailsAtOnceIsAvoided(t *testing.T) {
 			w.now = w.now.Add(maxAvoidance)
 			back := false
 			for range 300 {
-				at, _, _ := w.ask(rule, list, func(at int) (time.Duration, int) { return 10 * time.Millisecond, 200 })
+				at, _, _ := w.request(rule, list, func(at int) (time.Duration, int) { return 10 * time.Millisecond, 200 })
 				back = back || at == 1
 			}
 			if !back {
@@ -226,19 +226,19 @@ func TestTheExploreShareIsExact(t *testing.T) {
 		w := newWorld(rapid.Uint64().Draw(t, "seed"))
 		rule := Rule{By: usage.ByLatency, Floor: 1, Explore: rapid.Float64Range(0, 0.5).Draw(t, "share")}
 		list := candidates(rapid.IntRange(2, 8).Draw(t, "targets"))
-		explored, asked := 0, 0
+		explored, requests := 0, 0
 		for range 500 {
-			_, _, made := w.ask(rule, list, func(at int) (time.Duration, int) { return time.Duration(at+1) * 10 * time.Millisecond, 200 })
+			_, _, made := w.request(rule, list, func(at int) (time.Duration, int) { return time.Duration(at+1) * 10 * time.Millisecond, 200 })
 			if made.Reason != usage.ReasonTooFew {
-				asked++
+				requests++
 			}
 			if made.Reason == usage.ReasonExplore {
 				explored++
 			}
 		}
-		want := rule.Explore * float64(asked)
+		want := rule.Explore * float64(requests)
 		if math.Abs(float64(explored)-want) > 2 {
-			t.Fatalf("%d of %d explored, want %.1f", explored, asked, want)
+			t.Fatalf("%d of %d explored, want %.1f", explored, requests, want)
 		}
 	})
 }
@@ -320,7 +320,7 @@ func BenchmarkChoose(b *testing.B) {
 			}
 			rule := Rule{By: by, Explore: 0.02, Floor: 3}
 			for range 200 {
-				w.ask(rule, list, func(at int) (time.Duration, int) { return time.Duration(at+1) * time.Millisecond, 200 })
+				w.request(rule, list, func(at int) (time.Duration, int) { return time.Duration(at+1) * time.Millisecond, 200 })
 			}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -27,7 +27,7 @@ func TestGuardrailsTrip(t *testing.T) {
 		return raw
 	}
 	l := limitOf(t, `{"type":"cost","credit_limit":1,"conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}]}`, false)
-	run := New(Question{Checks: k, Limits: []*Limit{l}}, house{})
+	run := New(Question{Checks: k, Limits: []*Limit{l}}, installation{})
 	for i, b := range []Bodies{
 		{body("hello"), answer("hello")},
 		{body("my secret"), answer("hello")},

@@ -125,7 +125,7 @@ func TestTheSameLimitsRefuseTheSame(t *testing.T) {
 					}
 				}
 				rnd := rand.New(rand.NewPCG(seed, 3))
-				run := New(q, house{})
+				run := New(q, installation{})
 				want := int64(0)
 				for n := range 200 {
 					b.now = b.now.Add(time.Duration(rnd.IntN(60_000)) * time.Millisecond * time.Duration(1+rnd.IntN(20)) / 10)
@@ -167,20 +167,20 @@ func TestOtherLimits(t *testing.T) {
 	t.Parallel()
 	const each = `"conditions":[{"key":"metadata.team","value":"*"}],"group_by":[{"key":"metadata.team"}]`
 	// 120 requests, one a second from noon on, of 2 teams in turn, 15 tokens and 30 nano-dollars each.
-	got := take(t, Question{Limits: []*Limit{limitOf(t, `{"name":"ten","type":"requests","unit":"rpm","value":10,`+each+`}`, true)}}, house{}, many(120)...)
+	got := take(t, Question{Limits: []*Limit{limitOf(t, `{"name":"ten","type":"requests","unit":"rpm","value":10,`+each+`}`, true)}}, installation{}, many(120)...)
 	if l := got.Limits[0]; l.Name != "ten" || l.Counted != 120 || l.Refused != 80 || l.Counters != 2 || !l.First.Equal(noon.Add(20*time.Second)) || *l.FirstID != plain(20).ID || got.After.Refused != 80 || got.After.Cost != 40*3e-6 || got.After.Input != 400 {
 		t.Errorf("a rate: %+v", got)
 	}
-	got = take(t, Question{Limits: []*Limit{limitOf(t, `{"type":"tokens","credit_limit":100,`+each+`}`, false)}}, house{}, many(120)...)
+	got = take(t, Question{Limits: []*Limit{limitOf(t, `{"type":"tokens","credit_limit":100,`+each+`}`, false)}}, installation{}, many(120)...)
 	if l := got.Limits[0]; l.Refused != 120-2*7 { // the seventh passes while anything is left
 		t.Errorf("a budget of tokens: %+v", got)
 	}
-	got = take(t, Question{Limits: []*Limit{limitOf(t, `{"type":"requests","credit_limit":7,"on_exceeded":"audit",`+each+`}`, false)}}, house{}, many(120)...)
+	got = take(t, Question{Limits: []*Limit{limitOf(t, `{"type":"requests","credit_limit":7,"on_exceeded":"audit",`+each+`}`, false)}}, installation{}, many(120)...)
 	if l := got.Limits[0]; l.Refused != 0 || l.Exceeded != 106 || got.requests("exceeded") != 106 || got.Before != got.After {
 		t.Errorf("one that lets: %+v", got)
 	}
 	late := limitOf(t, `{"type":"requests","unit":"rpw","value":3,"conditions":[{"key":"model","value":"@p0/*"}],"group_by":[{"key":"virtual_key"}]}`, true)
-	if got = take(t, Question{Limits: []*Limit{late}}, house{}, many(10)...); got.Limits[0].Refused != 7 {
+	if got = take(t, Question{Limits: []*Limit{late}}, installation{}, many(10)...); got.Limits[0].Refused != 7 {
 		t.Errorf("of targets: %+v", got)
 	}
 	// A rejection by another limit remains, is not charged, and is evaluated again by the limit
@@ -202,7 +202,7 @@ func TestOtherLimits(t *testing.T) {
 		"of another unit":  {`{"replaces":"key-1",` + strings.Replace(one, "rpm", "rph", 1) + `}`, old, 1, 0, "", ""},
 		"nobody knows why": {`{"replaces":"key-1",` + one + `}`, &unknown, 1, 0, "limit_not_recorded 1", ""},
 	} {
-		got := take(t, Question{Limits: []*Limit{limitOf(t, c.limit, true)}}, house{}, c.rec)
+		got := take(t, Question{Limits: []*Limit{limitOf(t, c.limit, true)}}, installation{}, c.rec)
 		if got.Before.Refused != 1 || got.After.Refused != c.refused || got.requests("released") != c.released || got.unjudged() != c.unjudged {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -211,7 +211,7 @@ func TestOtherLimits(t *testing.T) {
 
 // Requests that clients reported did not pass the gateway: whatever they cost, no limit counts
 // or rejects them. Requests that were settled without a response are counted.
-func TestWhatWasToldIsNotCounted(t *testing.T) {
+func TestReportedRequestsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	const each = `"conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}]}`
 	for _, raw := range []string{`{"type":"cost","credit_limit":1,` + each, `{"type":"tokens","credit_limit":100,` + each, `{"type":"requests","credit_limit":2,` + each, `{"type":"requests","unit":"rpw","value":2,` + each, `{"type":"tokens","unit":"rpw","value":100,` + each} {
@@ -232,7 +232,7 @@ func TestWhatWasToldIsNotCounted(t *testing.T) {
 				r.Attempts[0].Cost, r.Attempts[0].Usage = r.Cost, r.Usage
 				c.change(r)
 			}
-			got := take(t, Question{Limits: []*Limit{limitOf(t, raw, rate)}}, house{}, records...)
+			got := take(t, Question{Limits: []*Limit{limitOf(t, raw, rate)}}, installation{}, records...)
 			if l := got.Limits[0]; l.Counted != c.counted || (l.Refused > 0) != (c.counted > 0) {
 				t.Errorf("%s %s: %+v", name, raw, l)
 			}
@@ -243,7 +243,7 @@ func TestWhatWasToldIsNotCounted(t *testing.T) {
 func TestCountersAreBounded(t *testing.T) {
 	t.Parallel()
 	l := limitOf(t, `{"type":"requests","unit":"rpm","value":1,"conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}]}`, true)
-	run := New(Question{Limits: []*Limit{l}}, house{})
+	run := New(Question{Limits: []*Limit{l}}, installation{})
 	rec := plain(0)
 	for n := range maxBuckets + 1 {
 		rec.KeyID = fmt.Sprint(n)

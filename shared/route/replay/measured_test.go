@@ -18,7 +18,7 @@ func TestStrategiesByFiguresAreSimulated(t *testing.T) {
 	var used pricing.Usage
 	used.Set(pricing.Input, 1000)
 	used.Set(pricing.Output, 100)
-	took := map[string]time.Duration{"gpt-4o": 800 * time.Millisecond, "gpt-4o-mini": 300 * time.Millisecond, "gpt-4.1": 500 * time.Millisecond}
+	latency := map[string]time.Duration{"gpt-4o": 800 * time.Millisecond, "gpt-4o-mini": 300 * time.Millisecond, "gpt-4.1": 500 * time.Millisecond}
 	var all []usage.Record
 	for i := range 200 {
 		model := "gpt-4o"
@@ -28,8 +28,8 @@ func TestStrategiesByFiguresAreSimulated(t *testing.T) {
 		p, _ := pricing.Default().Price("openai", model, pricing.Options{})
 		all = append(all, usage.Record{
 			ID: fmt.Sprintf("%026d", i), Start: noon.Add(time.Duration(i) * time.Minute), Workspace: "w", RequestModel: model, Model: model, Provider: "openai", OptionIndex: "config",
-			ClientStatus: 200, Duration: took[model], Usage: used, Cost: p.Cost(used), Priced: true,
-			Attempts: []usage.Attempt{{Provider: "openai", Model: model, OptionIndex: "config", Status: 200, Latency: took[model], Usage: used, Cost: p.Cost(used)}},
+			ClientStatus: 200, Duration: latency[model], Usage: used, Cost: p.Cost(used), Priced: true,
+			Attempts: []usage.Attempt{{Provider: "openai", Model: model, OptionIndex: "config", Status: 200, Latency: latency[model], Usage: used, Cost: p.Cost(used)}},
 		})
 	}
 	for _, c := range []struct {
@@ -52,7 +52,7 @@ func TestStrategiesByFiguresAreSimulated(t *testing.T) {
 			t.Fatalf("%s: %+v %+v", c.mode, got.Unjudged, got.Alternatives)
 		}
 		for _, alt := range got.Alternatives {
-			if *alt.Model == c.want && alt.Routed < c.least || alt.Priced != 200 || alt.Latency == nil || *alt.Latency != float64(took[*alt.Model].Milliseconds()) {
+			if *alt.Model == c.want && alt.Routed < c.least || alt.Priced != 200 || alt.Latency == nil || *alt.Latency != float64(latency[*alt.Model].Milliseconds()) {
 				t.Errorf("%s: %+v", c.mode, alt)
 			}
 			if p95 := *alt.P95; p95 < *alt.Latency || p95 > *alt.Latency*1.1 {
@@ -71,11 +71,11 @@ func TestChoicesByFiguresAreReproduced(t *testing.T) {
 	tree := compiled(t, []byte(`{"strategy":{"mode":"latency"},"targets":[{"provider":"openai","api_key":"k"},{"provider":"openai","api_key":"k"},{"provider":"openai","api_key":"k"}]}`))
 	run := New(Question{Config: &Config{Tree: tree, ID: "c", Version: 2}}, bookMeans{})
 	for i := range 50 {
-		chosen := rnd.IntN(3)
-		path := fmt.Sprintf("config.targets[%d]", chosen)
+		index := rnd.IntN(3)
+		path := fmt.Sprintf("config.targets[%d]", index)
 		rec := usage.Record{ID: fmt.Sprintf("%026d", i), Start: noon.Add(time.Duration(i) * time.Second), Workspace: "w", RequestModel: "gpt-4o", Model: "gpt-4o", Provider: "openai", OptionIndex: path, ConfigID: "c", ConfigVersion: 2,
 			ClientStatus: 200, Priced: true, Attempts: []usage.Attempt{{Provider: "openai", Model: "gpt-4o", OptionIndex: path, Status: 200, Latency: time.Second}},
-			Measured: []usage.Measured{{Path: "config", By: route.ModeLatency, Index: chosen, Reason: usage.ReasonBest}}}
+			Measured: []usage.Measured{{Path: "config", By: route.ModeLatency, Index: index, Reason: usage.ReasonBest}}}
 		if err := run.Take(context.Background(), &rec, Bodies{}); err != nil {
 			t.Fatal(err)
 		}

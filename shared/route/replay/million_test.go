@@ -95,7 +95,7 @@ func TestTheArchiveIsReplayed(t *testing.T) { // alone: it counts the memory of 
 	runtime.ReadMemStats(&before)
 	began, most, seen := time.Now(), uint64(0), 0
 	reader := report.New(segment.New(s, bucket, segment.Options{}), bucket)
-	run := New(q, house{})
+	run := New(q, installation{})
 	query := report.LogQuery{Filter: report.Filter{From: noon, To: now}, Limit: 2048, NoTotal: true, Oldest: true}
 	last := time.Time{}
 	for {

@@ -21,7 +21,7 @@ func TestTheSamePriceChargesTheSame(t *testing.T) {
 		if len(bad)+len(wrong) > 0 {
 			t.Fatal(bad, wrong)
 		}
-		run := New(Question{Prices: p}, house{})
+		run := New(Question{Prices: p}, installation{})
 		for n := range 20 {
 			rec := plain(n)
 			rec.Cost, rec.Usage = 0, pricing.Usage{}
@@ -71,7 +71,7 @@ func TestOtherPrices(t *testing.T) {
 				rec.Attempts[0].Usage.Set(pricing.Images, 1)
 			}
 		}
-		got := take(t, Question{Prices: p}, house{}, records...)
+		got := take(t, Question{Prices: p}, installation{}, records...)
 		if d := got.After.Cost - c.cents; d > 1e-9 || d < -1e-9 || got.unjudged() != c.unjudged || (got.requests("repriced") == 10) != (got.After.Cost != got.Before.Cost) {
 			t.Errorf("%s: %+v", name, got)
 		}

@@ -19,15 +19,15 @@ import (
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// house is an installation in which every saved provider is openai. An input token costs a cent
+// installation is an installation in which every saved provider is openai. An input token costs a cent
 // for each letter of the model's name, an output token two.
-type house struct{ missing string }
+type installation struct{ missing string }
 
-func (h house) Saved(_ context.Context, _, name string) (string, string, bool, error) {
+func (h installation) Saved(_ context.Context, _, name string) (string, string, bool, error) {
 	return name, "openai", name != h.missing, nil
 }
 
-func (house) Price(_ context.Context, _ string, of Target, o pricing.Options) (pricing.Price, bool, error) {
+func (installation) Price(_ context.Context, _ string, of Target, o pricing.Options) (pricing.Price, bool, error) {
 	own, bad := pricing.ParseCustom(fmt.Appendf(nil, `{"pay_as_you_go":{"request_token":{"price":%d},"response_token":{"price":%d}}}`, len(of.Model), 2*len(of.Model)), "")
 	if len(bad) > 0 {
 		return pricing.Price{}, false, nil
@@ -174,7 +174,7 @@ func TestTheSameConfigRoutesTheSame(t *testing.T) {
 		raw, _ := json.Marshal(config(rnd, 3))
 		tree := compiled(t, raw)
 		sticky := route.NewPicks(func() time.Time { return noon }).Of("o", "w", "c")
-		run := New(Question{Config: &Config{Tree: tree}}, house{})
+		run := New(Question{Config: &Config{Tree: tree}}, installation{})
 		for n := range 40 {
 			rec := serve(rnd, tree, sticky, n)
 			c := &course{rec: rec}
@@ -272,7 +272,7 @@ func TestAnotherConfigMovesRequests(t *testing.T) {
 		"no price":             {`{"provider":"@p0","override_params":{"model":"unpriced"}}`, 100, 0, "unknown_price 100"},
 		"a fallback behind it": {`{"strategy":{"mode":"fallback"},"targets":[{"provider":"@p0"},{"provider":"@p1"}]}`, 0, 3e-4, ""},
 	} {
-		got := take(t, Question{Config: &Config{Tree: compiled(t, []byte(c.config))}}, house{missing: "gone"}, many(100)...)
+		got := take(t, Question{Config: &Config{Tree: compiled(t, []byte(c.config))}}, installation{missing: "gone"}, many(100)...)
 		if got.requests("moved") != c.moved || got.unjudged() != c.unjudged || got.Before.Cost != 3e-4 || got.After.Requests != 100 {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -282,7 +282,7 @@ func TestAnotherConfigMovesRequests(t *testing.T) {
 	}
 	// Shares: a request goes the same way each time, and one in four goes elsewhere.
 	q := Question{Config: &Config{Tree: compiled(t, []byte(`{"strategy":{"mode":"loadbalance"},"targets":[{"provider":"@p0","weight":3},{"provider":"@p1","weight":1}]}`))}}
-	a, b := take(t, q, house{}, many(4000)...), take(t, q, house{}, many(4000)...)
+	a, b := take(t, q, installation{}, many(4000)...), take(t, q, installation{}, many(4000)...)
 	if n := a.requests("moved"); n < 900 || n > 1100 || b.requests("moved") != n {
 		t.Errorf("%d and %d of 4000 moved", n, b.requests("moved"))
 	}

@@ -49,7 +49,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-func TestAFormerKeyStillOpens(t *testing.T) {
+func TestAFormerKeyOpens(t *testing.T) {
 	s := start(t)
 	former, key := s.CreateKey(), s.CreateKey()
 	sealed, err := seal.New(wrapper(s, former), nil).Seal(bg, place, []byte("x"))

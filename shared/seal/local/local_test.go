@@ -85,7 +85,7 @@ func TestBadKeyFilesAreRefused(t *testing.T) {
 	}
 }
 
-func TestAFormerKeyStillOpens(t *testing.T) {
+func TestAFormerKeyOpens(t *testing.T) {
 	dir := t.TempDir()
 	oldPath, newPath := filepath.Join(dir, "old"), filepath.Join(dir, "new")
 	ctx, b := context.Background(), seal.Binding{Org: "o", Table: "t"}

@@ -61,9 +61,9 @@ func FuzzAnswers(f *testing.F) {
 			}
 			v, err := r.fetch(t.Context(), s)
 			if err != nil {
-				said := s.Named(err).Error()
-				if len(said) > 500 || strings.Contains(said, fuzzedProof) || strings.Contains(said, "the-secret-of-the-test") {
-					t.Errorf("%s: the refusal says %.600q", manager, said)
+				message := s.Named(err).Error()
+				if len(message) > 500 || strings.Contains(message, fuzzedProof) || strings.Contains(message, "the-secret-of-the-test") {
+					t.Errorf("%s: the refusal says %.600q", manager, message)
 				}
 				continue
 			}

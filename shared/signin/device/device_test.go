@@ -29,12 +29,12 @@ func TestPollIsPendingUntilTheUserDecides(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, r, now := at(t)
-	asked := &Request{Client: "c", ClientName: "A client", Wants: APIKey, ClientIP: "192.0.2.1", Agent: "x"}
-	code, err := Begin(ctx, s, asked, *now)
+	req := &Request{Client: "c", ClientName: "A client", Wants: APIKey, ClientIP: "192.0.2.1", Agent: "x"}
+	code, err := Begin(ctx, s, req, *now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(want error) *Request {
+	poll := func(want error) *Request {
 		t.Helper()
 		got, err := Poll(ctx, s, code, "c", *now)
 		if !errors.Is(err, want) {
@@ -42,19 +42,19 @@ func TestPollIsPendingUntilTheUserDecides(t *testing.T) {
 		}
 		return got
 	}
-	ask(ErrPending)
-	ask(ErrSlowDown)
+	poll(ErrPending)
+	poll(ErrSlowDown)
 	*now = now.Add(6 * time.Second) // enough before it was told to slow down
-	ask(ErrSlowDown)
+	poll(ErrSlowDown)
 	*now = now.Add(16 * time.Second)
-	ask(ErrPending)
+	poll(ErrPending)
 	for _, of := range []struct{ code, client string }{{code, "d"}, {code + "x", "c"}, {"", "c"}, {strings.Repeat("A", codeLength), "c"}} {
 		if _, err := Poll(ctx, s, of.code, of.client, *now); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%v: %v", of, err)
 		}
 	}
-	found, err := Find(ctx, s, " "+strings.ToLower(Shown(asked.UserCode))+" ", *now)
-	if err != nil || found.ClientName != "A client" || found.Wants != APIKey || found.ClientIP != "192.0.2.1" || found.Agent != "x" || !found.Until.Equal(asked.Until) {
+	found, err := Find(ctx, s, " "+strings.ToLower(Shown(req.UserCode))+" ", *now)
+	if err != nil || found.ClientName != "A client" || found.Wants != APIKey || found.ClientIP != "192.0.2.1" || found.Agent != "x" || !found.Until.Equal(req.Until) {
 		t.Fatalf("%+v %v", found, err)
 	}
 	org := store.Scope{Org: "o"}
@@ -68,10 +68,10 @@ func TestPollIsPendingUntilTheUserDecides(t *testing.T) {
 	if err := allow(); !errors.Is(err, ErrUnknown) {
 		t.Errorf("allowed twice: %v", err)
 	}
-	if _, err := Find(ctx, s, asked.UserCode, *now); !errors.Is(err, ErrUnknown) {
+	if _, err := Find(ctx, s, req.UserCode, *now); !errors.Is(err, ErrUnknown) {
 		t.Errorf("decided and found: %v", err)
 	}
-	got := ask(nil)
+	got := poll(nil)
 	by.At = got.By.At
 	if got.By != by || got.By.At.UnixMilli() != now.UnixMilli() || got.Workspace != "w" {
 		t.Errorf("%+v", got)
@@ -85,7 +85,7 @@ func TestPollIsPendingUntilTheUserDecides(t *testing.T) {
 	if err := take(); !errors.Is(err, ErrUnknown) {
 		t.Errorf("taken twice: %v", err)
 	}
-	ask(ErrUnknown)
+	poll(ErrUnknown)
 }
 
 func TestRequestsEnd(t *testing.T) {

@@ -49,7 +49,7 @@ type pair struct {
 }
 
 //go:embed testdata/keys.txt
-var kept string
+var stored string
 
 var keys = sync.OnceValue(func() (out [4]pair) {
 	part := func(s string) []byte {
@@ -59,7 +59,7 @@ var keys = sync.OnceValue(func() (out [4]pair) {
 		}
 		return b
 	}
-	for i, line := range strings.Split(strings.TrimSpace(kept), "\n") {
+	for i, line := range strings.Split(strings.TrimSpace(stored), "\n") {
 		raw, cert, _ := strings.Cut(line, " ")
 		key, err := saml.ReadKey(part(raw))
 		if err != nil {
@@ -116,7 +116,7 @@ func newForge(t *testing.T) *forge {
 
 func at(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-func given(name, value string) string {
+func attributeOf(name, value string) string {
 	if value == "" {
 		return ""
 	}
@@ -130,10 +130,10 @@ func (f *forge) make() string {
 	if conditions == "" {
 		conditions = `<saml:AudienceRestriction><saml:Audience>` + f.audience + `</saml:Audience></saml:AudienceRestriction>`
 	}
-	a := `<saml:Assertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="` + f.id + `" IssueInstant="` + at(f.issued) + `" Version="2.0"><saml:Issuer>` + f.issuer + `</saml:Issuer><saml:Subject><saml:NameID` + given("Format", f.format) + `>` + f.name +
-		`</saml:NameID><saml:SubjectConfirmation Method="` + f.method + `"><saml:SubjectConfirmationData` + given("InResponseTo", f.confirms) + ` NotOnOrAfter="` + at(f.confirmUntil) + `" Recipient="` + f.recipient +
+	a := `<saml:Assertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="` + f.id + `" IssueInstant="` + at(f.issued) + `" Version="2.0"><saml:Issuer>` + f.issuer + `</saml:Issuer><saml:Subject><saml:NameID` + attributeOf("Format", f.format) + `>` + f.name +
+		`</saml:NameID><saml:SubjectConfirmation Method="` + f.method + `"><saml:SubjectConfirmationData` + attributeOf("InResponseTo", f.confirms) + ` NotOnOrAfter="` + at(f.confirmUntil) + `" Recipient="` + f.recipient +
 		`"></saml:SubjectConfirmationData></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="` + at(f.notBefore) + `" NotOnOrAfter="` + at(f.until) + `">` + conditions + `</saml:Conditions><saml:AuthnStatement AuthnInstant="` +
-		at(f.shown) + `" SessionIndex="s1"` + given("SessionNotOnOrAfter", f.sessionUntil) + `><saml:AuthnContext><saml:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:Password</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>` +
+		at(f.shown) + `" SessionIndex="s1"` + attributeOf("SessionNotOnOrAfter", f.sessionUntil) + `><saml:AuthnContext><saml:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:Password</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>` +
 		f.attributes + `</saml:Assertion>`
 	if f.plain != nil {
 		a = f.plain(a)
@@ -144,7 +144,7 @@ func (f *forge) make() string {
 	if f.encrypt != nil {
 		a = f.encrypt(f, a)
 	}
-	r := `<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol"` + given("Destination", f.destination) + ` ID="_r1"` + given("InResponseTo", f.answers) + ` IssueInstant="` + at(f.issued) + `" Version="2.0">` +
+	r := `<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol"` + attributeOf("Destination", f.destination) + ` ID="_r1"` + attributeOf("InResponseTo", f.answers) + ` IssueInstant="` + at(f.issued) + `" Version="2.0">` +
 		`<saml:Issuer xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion">` + f.responseIssuer + `</saml:Issuer><samlp:Status><samlp:StatusCode Value="` + f.status + `"></samlp:StatusCode></samlp:Status>` + a + f.extra + `</samlp:Response>`
 	if f.signResponse {
 		r = f.sign(r)

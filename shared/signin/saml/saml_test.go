@@ -209,8 +209,8 @@ func TestOwnMetadata(t *testing.T) {
 // published is an identity provider that publishes its metadata.
 type published struct {
 	*httptest.Server
-	body  atomic.Value
-	asked atomic.Int64
+	body     atomic.Value
+	requests atomic.Int64
 }
 
 func publish(t *testing.T, body string) *published {
@@ -218,7 +218,7 @@ func publish(t *testing.T, body string) *published {
 	p := &published{}
 	p.body.Store(body)
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		p.asked.Add(1)
+		p.requests.Add(1)
 		if body := p.body.Load().(string); body != "" {
 			fmt.Fprint(w, body)
 			return
@@ -242,7 +242,7 @@ func TestPublishedMetadata(t *testing.T) {
 	p := publish(t, metadata(idp, k[0].cert))
 	source := &saml.Source{Store: s, Via: http.DefaultTransport, Org: "o", ID: "c", URL: p.URL}
 	start := time.Now() // the store drops by its own clock
-	get := func(after time.Duration, renew bool, cert []byte, asked int64) {
+	get := func(after time.Duration, renew bool, cert []byte, requests int64) {
 		t.Helper()
 		got, err := source.Get(context.Background(), start.Add(after), renew)
 		if cert == nil {
@@ -252,8 +252,8 @@ func TestPublishedMetadata(t *testing.T) {
 		} else if err != nil || len(got.Certificates) != 1 || !bytes.Equal(got.Certificates[0], cert) {
 			t.Fatalf("after %s: %+v %v", after, got, err)
 		}
-		if n := p.asked.Load(); n != asked {
-			t.Fatalf("after %s: asked %d times, want %d", after, n, asked)
+		if n := p.requests.Load(); n != requests {
+			t.Fatalf("after %s: asked %d times, want %d", after, n, requests)
 		}
 	}
 	get(0, false, k[0].cert, 1)

@@ -151,7 +151,7 @@ func TestASecondProcessIsRefused(t *testing.T) {
 	s := openTest(t, Options{})
 	cmd, out := startChild(t, s.path)
 	out.Scan()
-	said := out.Text()
+	message := out.Text()
 	for out.Scan() {
 	}
 	err := cmd.Wait()
@@ -160,8 +160,8 @@ func TestASecondProcessIsRefused(t *testing.T) {
 		t.Fatalf("the second process ended with %v", err)
 	}
 	for _, want := range []string{ErrInUse.Error(), s.path, fmt.Sprint("process ", os.Getpid())} {
-		if !strings.Contains(said, want) {
-			t.Errorf("the second process said %q, which does not hold %q", said, want)
+		if !strings.Contains(message, want) {
+			t.Errorf("the second process said %q, which does not hold %q", message, want)
 		}
 	}
 	_, _, err = s.Table(store.Rate).Update(t.Context(), bump(left))

@@ -98,8 +98,8 @@ func TestReadsDoNotWaitForTheWriter(t *testing.T) {
 func TestOneGroupHoldsRefusalsAbandonedAndGoodOperations(t *testing.T) {
 	s := openTest(t, Options{})
 	release := hold(t, s)
-	var told sync.Map
-	s.Watch(func(_ store.TableName, k store.Key) { told.Store(k.SK(), true) })
+	var results sync.Map
+	s.Watch(func(_ store.TableName, k store.Key) { results.Store(k.SK(), true) })
 
 	errs := map[string]chan error{}
 	start := func(name string, f func() error) {
@@ -144,7 +144,7 @@ func TestOneGroupHoldsRefusalsAbandonedAndGoodOperations(t *testing.T) {
 		t.Errorf("rows are %v", page.Rows)
 	}
 	for name, want := range map[string]bool{"good": true, "refused": false, "abandoned": false} {
-		if _, ok := told.Load(name); ok != want {
+		if _, ok := results.Load(name); ok != want {
 			t.Errorf("watchers were told of %s: %v", name, ok)
 		}
 	}
@@ -292,7 +292,7 @@ func TestAFullDiskFailsOnlyWhatDoesNotFit(t *testing.T) {
 	must(t, err)
 	must(t, s.writer.c.once("PRAGMA max_page_count = 200"))
 	blob := make([]byte, 100<<10)
-	kept, refused := 0, 0
+	stored, refused := 0, 0
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	for i := range 20 {
@@ -304,7 +304,7 @@ func TestAFullDiskFailsOnlyWhatDoesNotFit(t *testing.T) {
 			defer mu.Unlock()
 			switch {
 			case err == nil:
-				kept++
+				stored++
 			case strings.Contains(err.Error(), "full"):
 				refused++
 			default:
@@ -319,8 +319,8 @@ func TestAFullDiskFailsOnlyWhatDoesNotFit(t *testing.T) {
 		}()
 	}
 	wg.Wait()
-	if kept == 0 || refused == 0 {
-		t.Errorf("%d writes were kept and %d refused", kept, refused)
+	if stored == 0 || refused == 0 {
+		t.Errorf("%d writes were kept and %d refused", stored, refused)
 	}
 	rows := 0
 	for q := (store.Query{Partition: testPartition, Prefix: "large#"}); ; {
@@ -331,8 +331,8 @@ func TestAFullDiskFailsOnlyWhatDoesNotFit(t *testing.T) {
 			break
 		}
 	}
-	if rows != kept {
-		t.Errorf("%d rows are there, %d were acknowledged", rows, kept)
+	if rows != stored {
+		t.Errorf("%d rows are there, %d were acknowledged", rows, stored)
 	}
 	item, _, err := usage.Get(ctx, small, true)
 	must(t, err)

@@ -25,11 +25,11 @@ func open(t *testing.T) store.Store {
 	return s
 }
 
-func TestFaultyWithoutFaultsKeepsTheContract(t *testing.T) {
+func TestFaultyWithoutFaultsFollowsTheContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return storetest.Faulty(open(t), storetest.Faults{}) })
 }
 
-func TestFaultsAreDoneOrNotAsTheySay(t *testing.T) {
+func TestFaultsAreAppliedOrNotAsReported(t *testing.T) {
 	key := store.Scope{Org: "o"}.Partition().Key("k")
 	cases := map[string]struct {
 		faults storetest.Faults
@@ -72,7 +72,7 @@ func TestFaultsAreDoneOrNotAsTheySay(t *testing.T) {
 	}
 }
 
-func TestFaultsRepeatBySeedAndKeepToOnly(t *testing.T) {
+func TestFaultsRepeatBySeedAndFollowOnly(t *testing.T) {
 	run := func(seed uint64) string {
 		s := storetest.Faulty(open(t), storetest.Faults{
 			Seed: seed, Throttled: 0.2, LostAck: 0.2,

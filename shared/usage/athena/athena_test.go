@@ -21,27 +21,27 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// house is an archive as on AWS, its files as a table, and two readers of it.
-type house struct {
-	store   store.Store
-	bucket  blob.Bucket
-	archive *segment.Archive
-	large   *segment.Archive // the same one, with batches that are all large enough for files
-	now     time.Time
-	kept    usage.WorkspaceRetention
-	service *service
-	engine  *Engine
-	near    *report.Reader // reads itself
-	far     *report.Reader // queries the engine wherever it can
+// fixture is an archive as on AWS, its files as a table, and two readers of it.
+type fixture struct {
+	store     store.Store
+	bucket    blob.Bucket
+	archive   *segment.Archive
+	large     *segment.Archive // the same one, with batches that are all large enough for files
+	now       time.Time
+	retention usage.WorkspaceRetention
+	service   *service
+	engine    *Engine
+	near      *report.Reader // reads itself
+	far       *report.Reader // queries the engine wherever it can
 }
 
-func newHouse(t testing.TB) *house {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	dir := t.TempDir()
 	s, bucket := usagetest.Open(t, dir)
-	h := &house{store: s, bucket: bucket, now: noon}
+	h := &fixture{store: s, bucket: bucket, now: noon}
 	h.archive = segment.New(s, bucket, segment.Options{Inline: 64 << 10, Files: true, MinMerge: 3, Clock: func() time.Time { return h.now },
-		WorkspaceRetention: func(context.Context, store.Scope) (usage.WorkspaceRetention, error) { return h.kept, nil }})
+		WorkspaceRetention: func(context.Context, store.Scope) (usage.WorkspaceRetention, error) { return h.retention, nil }})
 	h.large = segment.New(s, bucket, segment.Options{Inline: 1, Clock: func() time.Time { return h.now }})
 	service, cfg := newService(t, startDuck(t, dir))
 	h.service = service
@@ -51,14 +51,14 @@ func newHouse(t testing.TB) *house {
 	return h
 }
 
-func (h *house) ingest(t testing.TB, records ...usage.Record) {
+func (h *fixture) ingest(t testing.TB, records ...usage.Record) {
 	t.Helper()
 	if err := h.archive.Ingest(context.Background(), slices.Clone(records)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (h *house) compact(t testing.TB) {
+func (h *fixture) compact(t testing.TB) {
 	t.Helper()
 	if err := h.archive.Compact(context.Background()); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func made(rnd *rand.Rand, n int, at time.Time) usage.Record {
 
 // fill stores requests of four days up to now: duplicate batches, files of every tier with
 // those that merges replaced, and the last ones only in the store.
-func (h *house) fill(t testing.TB, rnd *rand.Rand) {
+func (h *fixture) fill(t testing.TB, rnd *rand.Rand) {
 	t.Helper()
 	start := noon.AddDate(0, 0, -4)
 	var batch []usage.Record
@@ -149,11 +149,11 @@ func filters(rnd *rand.Rand) (list []report.Filter) {
 //lane:plays
 func TestAthenaAnswersTheSame(t *testing.T) {
 	t.Parallel()
-	h, rnd, ctx := newHouse(t), rand.New(rand.NewPCG(3, 5)), context.Background()
+	h, rnd, ctx := newFixture(t), rand.New(rand.NewPCG(3, 5)), context.Background()
 	h.fill(t, rnd)
 	h.service.page = 7
-	for round, kept := range []usage.WorkspaceRetention{{}, {Standard: 3, Of: map[string]int{"ws-1": 1, "ws-2": 0}}} {
-		h.kept = kept
+	for round, retention := range []usage.WorkspaceRetention{{}, {Standard: 3, Of: map[string]int{"ws-1": 1, "ws-2": 0}}} {
+		h.retention = retention
 		for i, f := range filters(rnd) {
 			if testing.Short() && i%5 > 0 {
 				continue
@@ -174,8 +174,8 @@ func TestAthenaAnswersTheSame(t *testing.T) {
 					}
 				}
 				cubes := len(f.Metadata) == 0 && f.Cost.Unlimited() && f.TotalTokens.Unlimited() && len(f.Agents) == 0
-				if asked := h.service.started() - before; sc.Org == "org-1" && asked == 0 != cubes {
-					t.Errorf("filter %d, %v: %d queries", i, sc, asked)
+				if queries := h.service.started() - before; sc.Org == "org-1" && queries == 0 != cubes {
+					t.Errorf("filter %d, %v: %d queries", i, sc, queries)
 				}
 				h.compareGroups(t, sc, f, rnd)
 			}
@@ -183,7 +183,7 @@ func TestAthenaAnswersTheSame(t *testing.T) {
 	}
 }
 
-func (h *house) compareGroups(t *testing.T, sc store.Scope, f report.Filter, rnd *rand.Rand) {
+func (h *fixture) compareGroups(t *testing.T, sc store.Scope, f report.Filter, rnd *rand.Rand) {
 	t.Helper()
 	orders := []string{"", "cost", "avg_latency", "p95_latency", "success_rate", "last_seen"}
 	for _, q := range []report.GroupQuery{{By: "model"}, {By: "status_code"}, {By: "users"}, {MetadataKey: "team"}, {MetadataKey: "odd key's"}, {MetadataKey: "absent"}} {
@@ -193,7 +193,7 @@ func (h *house) compareGroups(t *testing.T, sc store.Scope, f report.Filter, rnd
 }
 
 // sameGroups queries both readers and compares every column.
-func (h *house) sameGroups(t *testing.T, sc store.Scope, q *report.GroupQuery) {
+func (h *fixture) sameGroups(t *testing.T, sc store.Scope, q *report.GroupQuery) {
 	t.Helper()
 	ctx := context.Background()
 	near, n, err := h.near.Groups(ctx, sc, q)
@@ -226,7 +226,7 @@ func (h *house) sameGroups(t *testing.T, sc store.Scope, q *report.GroupQuery) {
 //lane:plays
 func TestAthenaPutsManyGroupsInOrder(t *testing.T) {
 	t.Parallel()
-	h, rnd := newHouse(t), rand.New(rand.NewPCG(9, 9))
+	h, rnd := newFixture(t), rand.New(rand.NewPCG(9, 9))
 	const n = 30_000
 	var all []usage.Record
 	for i := range n {
@@ -265,7 +265,7 @@ func TestAthenaPutsManyGroupsInOrder(t *testing.T) {
 // Records that two files have count once.
 func TestAthenaTakesEachRecordOnce(t *testing.T) {
 	t.Parallel()
-	h, rnd := newHouse(t), rand.New(rand.NewPCG(2, 2))
+	h, rnd := newFixture(t), rand.New(rand.NewPCG(2, 2))
 	var all []usage.Record
 	for i := range 200 {
 		all = append(all, made(rnd, i, noon.Add(-30*time.Hour).Add(time.Duration(i)*5*time.Minute)))

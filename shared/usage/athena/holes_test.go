@@ -20,7 +20,7 @@ import (
 // is merged further.
 func TestSegmentsInTheStoreAreHoles(t *testing.T) {
 	t.Parallel()
-	h, rnd, ctx := newHouse(t), rand.New(rand.NewPCG(4, 4)), context.Background()
+	h, rnd, ctx := newFixture(t), rand.New(rand.NewPCG(4, 4)), context.Background()
 	start := noon.AddDate(0, 0, -6).Truncate(24 * time.Hour)
 	var all []usage.Record
 	for i := range 900 {

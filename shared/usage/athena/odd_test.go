@@ -18,9 +18,9 @@ var odd = []string{"", "a\x00b", "\x00", "\x00\x00'\x00", "no \xff UTF-8", "\xc3
 
 // For any texts in requests and queries, groups and filters return the same with and without
 // the engine.
-func TestAthenaIsAskedAboutOddTexts(t *testing.T) {
+func TestAthenaIsQueriedWithOddTexts(t *testing.T) {
 	t.Parallel()
-	h, rnd := newHouse(t), rand.New(rand.NewPCG(5, 5))
+	h, rnd := newFixture(t), rand.New(rand.NewPCG(5, 5))
 	for i := range 400 {
 		r := made(rnd, i, noon.Add(-40*time.Hour).Add(time.Duration(i)*5*time.Minute))
 		text := odd[i%len(odd)]
@@ -55,7 +55,7 @@ func TestAthenaIsAskedAboutOddTexts(t *testing.T) {
 // of the files.
 func TestAthenaPutsOddNamesInOrder(t *testing.T) {
 	t.Parallel()
-	h, rnd := newHouse(t), rand.New(rand.NewPCG(6, 6))
+	h, rnd := newFixture(t), rand.New(rand.NewPCG(6, 6))
 	const n = 24_000
 	var all []usage.Record
 	name := func(i int) string {
@@ -89,7 +89,7 @@ func TestAthenaPutsOddNamesInOrder(t *testing.T) {
 }
 
 // Texts that cannot be represented are never sent.
-func TestTextsThatCannotBeToldAreRefused(t *testing.T) {
+func TestUnrepresentableTextsAreRejected(t *testing.T) {
 	t.Parallel()
 	service, cfg := newService(t, nil)
 	e := New(cfg, Options{Workgroup: workgroup, Database: database, Table: table})

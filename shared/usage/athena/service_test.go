@@ -65,15 +65,15 @@ func (d *duck) query(sql string) (a answer, err error) {
 		return a, err
 	}
 	if !slices.Equal(now, d.read) {
-		if a, err = d.ask(d.table); err != nil || a.Error != "" {
+		if a, err = d.runSQL(d.table); err != nil || a.Error != "" {
 			return a, err
 		}
 		d.read = now
 	}
-	return d.ask(sql)
+	return d.runSQL(sql)
 }
 
-func (d *duck) ask(sql string) (a answer, err error) {
+func (d *duck) runSQL(sql string) (a answer, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	line, err := json.Marshal(sql)
@@ -126,7 +126,7 @@ func startDuck(t testing.TB, dir string) *duck {
 		`CREATE MACRO to_unixtime(t) AS epoch_us(t) / 1000000.0`,
 		`CREATE MACRO array_join(a, s) AS array_to_string(a, s)`,
 	} {
-		if a, err := d.ask(sql); err != nil || a.Error != "" {
+		if a, err := d.runSQL(sql); err != nil || a.Error != "" {
 			t.Fatalf("%s: %v %s", sql, err, a.Error)
 		}
 	}
@@ -137,9 +137,9 @@ func startDuck(t testing.TB, dir string) *duck {
 	return d
 }
 
-// spoken are the functions and words that Athena has before a parenthesis. Others that the test
+// functionNames are the functions and words that Athena has before a parenthesis. Others that the test
 // engine would accept are errors here.
-var spoken = []string{
+var functionNames = []string{
 	"array_agg", "array_join", "array_position", "cast", "ceil", "chr", "coalesce", "count", "date_diff", "element_at", "floor", "length", "ln", "max", "min",
 	"row_number", "substr", "sum", "to_unixtime",
 	"and", "as", "by", "from", "in", "not", "or", "over", "when", "where", "all",
@@ -156,7 +156,7 @@ var (
 func dialect(sql string) error {
 	bare := strings.ToLower(literals.ReplaceAllString(sql, "''"))
 	for _, m := range called.FindAllStringSubmatch(bare, -1) {
-		if !slices.Contains(spoken, m[1]) {
+		if !slices.Contains(functionNames, m[1]) {
 			return fmt.Errorf("the function %s is not known", m[1])
 		}
 	}

@@ -82,8 +82,8 @@ func read(t *testing.T, file []byte) (columns []string, rows []map[string]any) {
 }
 
 // Another reader finds in a file of several parts what lines have, by every codec.
-func TestParquetSaysWhatLinesSay(t *testing.T) {
-	h := newHouse(t)
+func TestParquetEqualsLines(t *testing.T) {
+	h := newFixture(t)
 	h.fill(200, func(i int, r *usage.Record) {
 		if i%7 == 0 {
 			r.ClientStatus, r.Provider, r.Model, r.RequestModel = 400, "", "", "=m"
@@ -155,7 +155,7 @@ func TestParquetSaysWhatLinesSay(t *testing.T) {
 
 // A file without logs has its columns.
 func TestParquetWithoutLogs(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	o := h.order("id", "cost")
 	o.Format = Parquet
 	h.start("a", o)

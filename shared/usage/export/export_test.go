@@ -95,8 +95,8 @@ func (b *shaky) Complete(ctx context.Context, key, id string, tags []string) err
 	return b.around("complete", func() error { return b.Bucket.Complete(ctx, key, id, tags) })
 }
 
-// house is an archive with the dependencies of exports.
-type house struct {
+// fixture is an archive with the dependencies of exports.
+type fixture struct {
 	*Worker
 	t       testing.TB
 	archive *segment.Archive
@@ -107,17 +107,17 @@ type house struct {
 	now     time.Time
 }
 
-func (h *house) clock() time.Time     { h.mu.Lock(); defer h.mu.Unlock(); return h.now }
-func (h *house) pass(d time.Duration) { h.mu.Lock(); h.now = h.now.Add(d); h.mu.Unlock() }
+func (h *fixture) clock() time.Time     { h.mu.Lock(); defer h.mu.Unlock(); return h.now }
+func (h *fixture) pass(d time.Duration) { h.mu.Lock(); h.now = h.now.Add(d); h.mu.Unlock() }
 
-func newHouse(t testing.TB) *house {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	s, b := usagetest.Open(t, t.TempDir())
 	master, err := local.Open(filepath.Join(t.TempDir(), "master.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, sent: &posted{}, bucket: &shaky{Bucket: b}, now: noon}
+	h := &fixture{t: t, sent: &posted{}, bucket: &shaky{Bucket: b}, now: noon}
 	h.sealer = seal.New(master, h.clock)
 	h.archive = segment.New(s, b, segment.Options{Clock: h.clock})
 	h.Worker = &Worker{
@@ -128,7 +128,7 @@ func newHouse(t testing.TB) *house {
 	return h
 }
 
-func (h *house) fill(n int, change func(i int, r *usage.Record)) {
+func (h *fixture) fill(n int, change func(i int, r *usage.Record)) {
 	h.t.Helper()
 	for batch := range slices.Chunk(make([]usage.Record, n), 100) {
 		for i := range batch {
@@ -149,18 +149,18 @@ func (h *house) fill(n int, change func(i int, r *usage.Record)) {
 	}
 }
 
-func (h *house) order(fields ...string) Order {
+func (h *fixture) order(fields ...string) Order {
 	return Order{Filter: report.Filter{From: noon.Add(-24 * time.Hour), To: noon}, Limit: 50_000, Fields: fields, Format: JSONL}
 }
 
-func (h *house) start(id string, o Order) {
+func (h *fixture) start(id string, o Order) {
 	h.t.Helper()
 	if err := h.Runs.Start(context.Background(), sc, id, o); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h *house) run(id string) *Run {
+func (h *fixture) run(id string) *Run {
 	h.t.Helper()
 	runs, err := h.Runs.Get(context.Background(), sc, id)
 	if err != nil {
@@ -170,7 +170,7 @@ func (h *house) run(id string) *Run {
 }
 
 // finish delivers messages until there are none.
-func (h *house) finish() {
+func (h *fixture) finish() {
 	h.t.Helper()
 	for {
 		m, ok := h.sent.next()
@@ -187,7 +187,7 @@ func (h *house) finish() {
 var errKilled = errors.New("killed")
 
 // deliver hands a message to a worker; false: it comes again.
-func (h *house) deliver(m queue.Message) (done bool) {
+func (h *fixture) deliver(m queue.Message) (done bool) {
 	defer func() {
 		if r := recover(); r != nil && r != errKilled {
 			panic(r)
@@ -197,7 +197,7 @@ func (h *house) deliver(m queue.Message) (done bool) {
 	return err == nil && len(failed) == 0
 }
 
-func (h *house) file(r *Run) string {
+func (h *fixture) file(r *Run) string {
 	h.t.Helper()
 	if !r.Fetchable(h.clock()) {
 		h.t.Fatalf("%+v", r)
@@ -224,7 +224,7 @@ func (h *house) file(r *Run) string {
 }
 
 func TestLinesOfALog(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.fill(2, func(i int, r *usage.Record) {
 		if i == 1 {
 			r.ClientStatus, r.Provider, r.Model, r.RequestModel = 400, "", "", "=cmd|'/c calc'!A1"
@@ -261,7 +261,7 @@ func TestLinesOfALog(t *testing.T) {
 
 // Every field is written, and none twice.
 func TestAllFields(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.fill(1, nil)
 	h.start("a", h.order(Fields()...))
 	h.finish()
@@ -274,7 +274,7 @@ func TestAllFields(t *testing.T) {
 // Whatever fails, and wherever a process is killed, the file has each log once, in
 // order.
 func TestKilledAndFailingStepsLoseNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const n = 700
 	h.fill(n, nil)
 	for seed := range uint64(150) {
@@ -320,7 +320,7 @@ func TestKilledAndFailingStepsLoseNothing(t *testing.T) {
 }
 
 func TestStartCancelAndStartAgain(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.fill(300, nil)
 	ctx := context.Background()
 	status := func(want string) {
@@ -388,7 +388,7 @@ func TestStartCancelAndStartAgain(t *testing.T) {
 
 // What fails for good says so, and the file of another tenant is never read.
 func TestFailuresAndScopes(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.fill(300, nil)
 	h.bucket.before = func(string) error { return errors.New("secret detail") }
 	h.start("a", h.order("id"))
@@ -410,7 +410,7 @@ func TestFailuresAndScopes(t *testing.T) {
 
 // A run with an upload that disappears repeatedly ends, and does not restart forever.
 func TestARunThatNeverCompletesEnds(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.fill(300, nil)
 	tries := 0
 	h.bucket.before = func(what string) error {
@@ -429,7 +429,7 @@ func TestARunThatNeverCompletesEnds(t *testing.T) {
 
 // A message that arrives again during the lease of a dead process is not lost.
 func TestAHeldRunIsTakenOnceItsLeaseIsOver(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.fill(300, nil)
 	h.bucket.before = func(string) error { panic(errKilled) }
 	h.start("a", h.order("id"))
@@ -466,7 +466,7 @@ func TestALeaseIsRenewedAndEndsWithinAMinute(t *testing.T) {
 	if hidden+beat > time.Minute || lease >= hidden {
 		t.Fatalf("a lease of %v, a message hidden for %v", lease, hidden)
 	}
-	h := newHouse(t)
+	h := newFixture(t)
 	run := &Run{Status: Running, Attempt: 1, Order: Order{Limit: 10, Format: JSONL}, Started: noon}
 	if ok, err := h.Runs.put(t.Context(), sc, "e", run); err != nil || !ok {
 		t.Fatal(ok, err)

@@ -30,7 +30,7 @@ func (b *stubborn) Delete(ctx context.Context, key string) error {
 // deleted by the next sweep that lives, and only where its own workspace says so.
 func TestFilesGoWithTheLogsOfTheirDay(t *testing.T) {
 	t.Parallel()
-	h, ctx := newHouse(t), context.Background()
+	h, ctx := newFixture(t), context.Background()
 	h.fill(30, nil)
 	days := map[string]int{}
 	h.Runs.WorkspaceRetention = func(_ context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {

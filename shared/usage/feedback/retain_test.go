@@ -79,10 +79,10 @@ func TestFeedbackGoesWithTheLogsOfItsDay(t *testing.T) {
 	onEach(t, func(t *testing.T, s store.Store) {
 		ctx, now := context.Background(), noon.AddDate(0, 0, -2)
 		short, long := store.Scope{Org: "o", Workspace: "short"}, store.Scope{Org: "o", Workspace: "long"}
-		kept := func(context.Context, store.Scope) (usage.WorkspaceRetention, error) {
+		retention := func(context.Context, store.Scope) (usage.WorkspaceRetention, error) {
 			return usage.WorkspaceRetention{Standard: 30, Of: map[string]int{"short": 2}}, nil
 		}
-		open := func(s store.Store) *Store { return New(s, func() time.Time { return now }, 0, kept) }
+		open := func(s store.Store) *Store { return New(s, func() time.Time { return now }, 0, retention) }
 		add := func(sc store.Scope, n int, trace string) {
 			var all []Feedback
 			for i := range n {

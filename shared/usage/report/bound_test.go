@@ -17,9 +17,9 @@ import (
 
 // many fills a house with segments of records with almost no equal values, each segment over
 // the entire time, so that any two may have the same record.
-func many(t *testing.T, segments, each int) (h *house, ids []string) {
+func many(t *testing.T, segments, each int) (h *fixture, ids []string) {
 	t.Helper()
-	h = newHouse(t)
+	h = newFixture(t)
 	for s := range segments {
 		batch := make([]usage.Record, each)
 		for i := range batch {
@@ -38,8 +38,8 @@ func many(t *testing.T, segments, each int) (h *house, ids []string) {
 	return h, ids
 }
 
-// asked are queries of all kinds.
-func asked(h *house, ids []string) map[string]func(testing.TB) error {
+// queriesOf are queries of all kinds.
+func queriesOf(h *fixture, ids []string) map[string]func(testing.TB) error {
 	scope := store.Scope{Org: "org-1"}
 	all := Filter{From: noon.Add(-20 * time.Hour), To: noon.Add(time.Hour)}
 	with := func(change func(*Filter)) Filter {
@@ -102,15 +102,15 @@ func TestQuestionsAreAnsweredWithinTheirMemory(t *testing.T) { // alone: it coun
 		segments = 5
 	}
 	h, ids := many(t, segments, 2500)
-	for _, name := range slices.Sorted(maps.Keys(asked(h, ids))) {
+	for _, name := range slices.Sorted(maps.Keys(queriesOf(h, ids))) {
 		t.Run(name, func(t *testing.T) {
 			h.open() // nothing is in the cache
 			h.reader.src.budget = newMemoryBudget(maxRunning, maxQueued, gatheredBytes, budgetBytes, time.Hour)
-			ask := asked(h, ids)[name]
+			run := queriesOf(h, ids)[name]
 			runtime.GC()
 			before := heapBytes()
 			done := make(chan struct{})
-			go func() { defer close(done); eightTimes(t, ask) }()
+			go func() { defer close(done); eightTimes(t, run) }()
 			most := before
 			for ended := false; !ended; most = max(most, heapBytes()) {
 				select {
@@ -128,11 +128,11 @@ func TestQuestionsAreAnsweredWithinTheirMemory(t *testing.T) { // alone: it coun
 }
 
 // eightTimes runs a query eight times concurrently.
-func eightTimes(t *testing.T, ask func(testing.TB) error) {
+func eightTimes(t *testing.T, run func(testing.TB) error) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if err := ask(t); err != nil {
+			if err := run(t); err != nil {
 				t.Error(err)
 			}
 		})
@@ -145,9 +145,9 @@ func eightTimes(t *testing.T, ask func(testing.TB) error) {
 func TestQuestionsAtOnce(t *testing.T) {
 	t.Parallel()
 	h, ids := many(t, 4, 60)
-	for _, ask := range asked(h, ids) {
+	for _, run := range queriesOf(h, ids) {
 		h.open() // nothing is in the cache
-		eightTimes(t, ask)
+		eightTimes(t, run)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestWeightsAreHonest(t *testing.T) { // alone: it counts the memory of the 
 				t.Helper()
 				runtime.GC()
 				before := heapBytes()
-				kept, err := read()
+				got, err := read()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -186,7 +186,7 @@ func TestWeightsAreHonest(t *testing.T) { // alone: it counts the memory of the 
 				if now := heapBytes(); int64(now)-int64(before) > weight+8<<10 {
 					t.Errorf("%s of %d records: %d bytes, %d are counted", what, m.Records, now-before, weight)
 				}
-				runtime.KeepAlive(kept)
+				runtime.KeepAlive(got)
 			}
 			held("the cube", m.CubeWeight(), func() (any, error) { return h.archive.Cube(t.Context(), m) })
 			held("the file", m.OpenWeight(), func() (any, error) { return h.archive.File(t.Context(), m) })

@@ -14,7 +14,7 @@ import (
 // when records have come twice or late since.
 func TestTotalsThatWereCountedBefore(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	var all []usage.Record
 	for i := range 60 {
 		r := made(i, noon.Add(time.Duration(i)*5*time.Minute))

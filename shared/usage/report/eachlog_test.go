@@ -16,7 +16,7 @@ import (
 
 // checkWalk walks all logs with their bodies, and stops, fails and finds a segment gone
 // on the way: each log comes once, in order.
-func checkWalk(t *rapid.T, h *house, scope store.Scope, f *Filter, want []usage.Record) {
+func checkWalk(t *rapid.T, h *fixture, scope store.Scope, f *Filter, want []usage.Record) {
 	want = slices.Clone(want)
 	slices.SortFunc(want, func(x, y usage.Record) int { return cmp.Or(y.Start.Compare(x.Start), cmp.Compare(y.ID, x.ID)) })
 	oldest := rapid.Bool().Draw(t, "oldest first")

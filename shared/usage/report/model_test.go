@@ -18,46 +18,46 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// house is an archive on an embedded store with a fake clock.
-type house struct {
-	store   store.Store
-	bucket  blob.Bucket
-	archive *segment.Archive
-	reader  *Reader
-	now     time.Time
-	kept    map[string]usage.WorkspaceRetention // by organisation
+// fixture is an archive on an embedded store with a fake clock.
+type fixture struct {
+	store     store.Store
+	bucket    blob.Bucket
+	archive   *segment.Archive
+	reader    *Reader
+	now       time.Time
+	retention map[string]usage.WorkspaceRetention // by organisation
 }
 
-func newHouse(t testing.TB) *house {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	s, b := usagetest.Open(t, t.TempDir())
-	h := &house{store: s, bucket: b, now: noon}
+	h := &fixture{store: s, bucket: b, now: noon}
 	h.open()
 	return h
 }
 
 // open begins a new process: nothing is in its memory.
-func (h *house) open() {
-	h.archive = segment.New(h.store, h.bucket, segment.Options{Clock: func() time.Time { return h.now }, WorkspaceRetention: h.keptDays})
+func (h *fixture) open() {
+	h.archive = segment.New(h.store, h.bucket, segment.Options{Clock: func() time.Time { return h.now }, WorkspaceRetention: h.retentionDays})
 	h.reader = New(h.archive, h.bucket)
 }
 
-func (h *house) keptDays(_ context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
-	kept := h.kept[sc.Org]
+func (h *fixture) retentionDays(_ context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
+	retention := h.retention[sc.Org]
 	if sc.Workspace != "" {
-		kept = usage.WorkspaceRetention{Standard: kept.Days(sc.Workspace)}
+		retention = usage.WorkspaceRetention{Standard: retention.Days(sc.Workspace)}
 	}
-	return kept, nil
+	return retention, nil
 }
 
-func (h *house) ingest(t testing.TB, records ...usage.Record) {
+func (h *fixture) ingest(t testing.TB, records ...usage.Record) {
 	t.Helper()
 	if err := h.archive.Ingest(context.Background(), slices.Clone(records)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (h *house) compact(t testing.TB) {
+func (h *fixture) compact(t testing.TB) {
 	t.Helper()
 	if err := h.archive.Compact(context.Background()); err != nil {
 		t.Fatal(err)

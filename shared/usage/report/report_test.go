@@ -28,7 +28,7 @@ import (
 // the segments are merged: every answer is the one the records themselves give.
 func TestAnswersEqualTheSumOverTheRecords(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		h := newHouse(t)
+		h := newFixture(t)
 		records := drawRecords(rt, 30)
 		deliver(rt, t, h, records)
 		for range 2 {
@@ -50,7 +50,7 @@ func TestAnswersEqualTheSumOverTheRecords(t *testing.T) {
 
 // deliver ingests every record one to three times in shuffled batches, and lets
 // the compactor run in between.
-func deliver(rt *rapid.T, t *testing.T, h *house, records []usage.Record) {
+func deliver(rt *rapid.T, t *testing.T, h *fixture, records []usage.Record) {
 	var all []usage.Record
 	for i := range records {
 		for range rapid.IntRange(1, 3).Draw(rt, "times") {
@@ -80,7 +80,7 @@ func deliver(rt *rapid.T, t *testing.T, h *house, records []usage.Record) {
 	}
 }
 
-func checkSeries(t *rapid.T, h *house, scope store.Scope, f *Filter, want []usage.Record) {
+func checkSeries(t *rapid.T, h *fixture, scope store.Scope, f *Filter, want []usage.Record) {
 	b, groups, err := h.reader.series(context.Background(), scope, f, aspect{by: plain.by, latencies: true, users: true})
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func same(t *rapid.T, what string, got *Stats, records []usage.Record) {
 	}
 }
 
-func checkGroups(t *rapid.T, h *house, scope store.Scope, f *Filter, want []usage.Record) {
+func checkGroups(t *rapid.T, h *fixture, scope store.Scope, f *Filter, want []usage.Record) {
 	by := rapid.SampledFrom(append(slices.Sorted(maps.Keys(groupings)), "metadata")).Draw(t, "by")
 	q := GroupQuery{Filter: *f, By: by, Columns: []string{"p99_latency"}}
 	if by == "metadata" {
@@ -182,7 +182,7 @@ func checkGroups(t *rapid.T, h *house, scope store.Scope, f *Filter, want []usag
 	}
 }
 
-func checkLogs(t *rapid.T, h *house, scope store.Scope, f *Filter, want []usage.Record) {
+func checkLogs(t *rapid.T, h *fixture, scope store.Scope, f *Filter, want []usage.Record) {
 	want = slices.Clone(want)
 	slices.SortFunc(want, func(x, y usage.Record) int { return cmp.Or(y.Start.Compare(x.Start), cmp.Compare(y.ID, x.ID)) })
 	var got []usage.Record
@@ -236,7 +236,7 @@ func checkLogs(t *rapid.T, h *house, scope store.Scope, f *Filter, want []usage.
 }
 
 func TestTwoWritersOfTheSameEventsCountThemOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	other := *h
 	other.open()
 	var records []usage.Record
@@ -244,14 +244,14 @@ func TestTwoWritersOfTheSameEventsCountThemOnce(t *testing.T) {
 		records = append(records, made(i, noon.Add(-time.Duration(i)*37*time.Second)))
 	}
 	var wg sync.WaitGroup
-	for w, house := range []*house{h, &other} {
+	for w, each := range []*fixture{h, &other} {
 		wg.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(w), 2))
 			for range 3 {
 				mixed := slices.Clone(records)
 				rnd.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
 				for batch := range slices.Chunk(mixed, 64) {
-					if err := house.archive.Ingest(context.Background(), batch); err != nil {
+					if err := each.archive.Ingest(context.Background(), batch); err != nil {
 						t.Error(err)
 					}
 				}
@@ -276,9 +276,9 @@ func TestTwoWritersOfTheSameEventsCountThemOnce(t *testing.T) {
 		h.now = h.now.Add(later)
 		other.now = h.now
 		// Two compactors at once.
-		for _, house := range []*house{h, &other} {
+		for _, each := range []*fixture{h, &other} {
 			wg.Go(func() {
-				if err := house.archive.Compact(context.Background()); err != nil {
+				if err := each.archive.Compact(context.Background()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -291,7 +291,7 @@ func TestTwoWritersOfTheSameEventsCountThemOnce(t *testing.T) {
 // A page that holds all logs and its total are of one moment, whatever arrives
 // meanwhile.
 func TestTotalsOfWholePagesCountTheirRows(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const n = 120
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -342,7 +342,7 @@ func TestBucketsFollowTheRangeAndItsOffset(t *testing.T) {
 }
 
 func TestGraphShapes(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	hit, rescuedOne, failed, fallback := made(1, noon.Add(-time.Minute)), made(2, noon.Add(-time.Minute)), made(3, noon), made(4, noon)
 	hit.CacheStatus, hit.CacheSaved, hit.Cost, hit.Duration = "HIT", 5e7, 0, 10*time.Millisecond
 	rescuedOne.RetryCount, rescuedOne.EndUser = 2, "bob"
@@ -411,7 +411,7 @@ func TestGraphShapes(t *testing.T) {
 }
 
 func TestGroupColumns(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	a, b := made(1, noon.Add(-time.Hour)), made(2, noon)
 	b.ClientStatus, b.CacheStatus, b.Duration = 500, "HIT", 300*time.Millisecond
 	a.Running, b.Running = 1000, 2000
@@ -435,7 +435,7 @@ func TestGroupColumns(t *testing.T) {
 }
 
 func TestTotalsAboveTenThousandAreLowerBounds(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	var records []usage.Record
 	for i := range 10_001 {
 		records = append(records, made(i, noon.Add(-time.Duration(i)*time.Millisecond)))
@@ -457,7 +457,7 @@ func TestTotalsAboveTenThousandAreLowerBounds(t *testing.T) {
 }
 
 func TestBadCursorsAndFiltersAreNamed(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	f := Filter{From: noon.Add(-time.Hour), To: noon}
 	good := cursor{noon.UnixMicro(), made(1, noon).ID}
 	if got, err := parseCursor(good.String()); err != nil || got != good {
@@ -492,8 +492,8 @@ func TestBadCursorsAndFiltersAreNamed(t *testing.T) {
 	}
 }
 
-func TestBodiesInTheBucketComeWithTheLog(t *testing.T) {
-	h := newHouse(t)
+func TestBodiesInTheBucketAreReadWithTheLog(t *testing.T) {
+	h := newFixture(t)
 	r := made(1, noon)
 	r.Blob = usage.BodyKey(&r)
 	if err := h.bucket.Put(context.Background(), r.Blob, []byte("large")); err != nil {
@@ -525,8 +525,8 @@ func TestBodiesInTheBucketComeWithTheLog(t *testing.T) {
 }
 
 // loaded ingests n records over some hours and merges them.
-func loaded(b *testing.B, n int) *house {
-	h := newHouse(b)
+func loaded(b *testing.B, n int) *fixture {
+	h := newFixture(b)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	models, users := []string{"gpt-4o", "gpt-4o-mini", "claude-sonnet-4-5"}, 500
 	batch := make([]usage.Record, 0, 1000)

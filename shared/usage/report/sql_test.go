@@ -24,9 +24,9 @@ import (
 // sqlEngine is a folder with an engine that reads files by SQL: npm ci --prefix scripts/sql.
 const sqlEngine = "../../../scripts/sql"
 
-// ask queries the engine; %s in the query is the records of an organization's files, each once:
+// runQuery queries the engine; %s in the query is the records of an organization's files, each once:
 // replaced files remain for a while, and batches may be duplicated.
-func ask(t *testing.T, dir, query string) (rows [][]any) {
+func runQuery(t *testing.T, dir, query string) (rows [][]any) {
 	t.Helper()
 	from := fmt.Sprintf(`(SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY id) AS n FROM read_parquet('%s/segments/data/org-1/*/*/*/*.parquet')) WHERE n = 1)`, dir)
 	script := `const d = require("@duckdb/node-api");
@@ -59,7 +59,7 @@ func TestSQLOverTheFilesAnswersTheSame(t *testing.T) {
 		}
 		t.Skip("NOT TESTED WITH SQL; run: npm ci --ignore-scripts --prefix scripts/sql")
 	}
-	h := newHouse(t)
+	h := newFixture(t)
 	dir := t.TempDir()
 	bucket, err := files.Open(dir)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestSQLOverTheFilesAnswersTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := ask(t, dir, `SELECT model, count(*), sum(cost), sum(tokens_in), sum(tokens_out), sum(CASE WHEN status LIKE '2%%' THEN 0 ELSE 1 END),
+	rows := runQuery(t, dir, `SELECT model, count(*), sum(cost), sum(tokens_in), sum(tokens_out), sum(CASE WHEN status LIKE '2%%' THEN 0 ELSE 1 END),
 		sum(CASE WHEN cache_status = 'HIT' THEN 1 ELSE 0 END), sum(CASE WHEN cache_status = 'SEMANTIC HIT' THEN 1 ELSE 0 END),
 		quantile_disc(duration, 0.95), quantile_disc(duration, 0.99), epoch_us(min(start)), epoch_us(max(start)) FROM %s GROUP BY model ORDER BY count(*) DESC, model`)
 	if len(groups) != 5 || len(rows) != len(groups) {
@@ -125,7 +125,7 @@ func TestSQLOverTheFilesAnswersTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	byDay := map[int64][]any{}
-	for _, row := range ask(t, dir, `SELECT epoch_us(date_trunc('day', start)) // 86400000000 AS day, count(*), sum(cost), count(DISTINCT end_user) FROM %s GROUP BY day`) {
+	for _, row := range runQuery(t, dir, `SELECT epoch_us(date_trunc('day', start)) // 86400000000 AS day, count(*), sum(cost), count(DISTINCT end_user) FROM %s GROUP BY day`) {
 		byDay[int64(number(t, row[0]))] = row
 	}
 	seen := 0

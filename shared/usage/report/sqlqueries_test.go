@@ -18,8 +18,8 @@ import (
 // engine answers every query with the rows that it is given, up to the query's limit,
 // and takes no longer texts than Athena.
 type engine struct {
-	rows  [][]*string
-	asked atomic.Int64
+	rows    [][]*string
+	queries atomic.Int64
 }
 
 var limit = regexp.MustCompile(`LIMIT (\d+)$`)
@@ -29,7 +29,7 @@ func (e *engine) Table() string { return `"d"."t"` }
 func (e *engine) Question(ctx context.Context) context.Context { return ctx }
 
 func (e *engine) Query(_ context.Context, _, sql string) ([][]*string, error) {
-	e.asked.Add(1)
+	e.queries.Add(1)
 	if len(sql) > 262_144 {
 		return nil, fault.Invalid("time_of_generation_min", "makes a question that is too long")
 	}
@@ -58,9 +58,9 @@ func row(group string, bucket int) []*string {
 }
 
 // inFiles returns a house with its records in files, as for an engine.
-func inFiles(t *testing.T, e *engine) *house {
+func inFiles(t *testing.T, e *engine) *fixture {
 	t.Helper()
-	h := newHouse(t)
+	h := newFixture(t)
 	h.archive = segment.New(h.store, h.bucket, segment.Options{Inline: 1, Clock: func() time.Time { return h.now }})
 	h.reader = New(h.archive, h.bucket).WithSQLEngine(e, 1)
 	return h
@@ -88,8 +88,8 @@ func TestAnEngineLeavesNoRowsOut(t *testing.T) {
 		}
 	}
 	_, got, err := h.reader.series(context.Background(), store.Scope{Org: "org-1"}, &f, a)
-	if err != nil || e.asked.Load() != 1 {
-		t.Fatalf("%d queries: %v", e.asked.Load(), err)
+	if err != nil || e.queries.Load() != 1 {
+		t.Fatalf("%d queries: %v", e.queries.Load(), err)
 	}
 	sum := int64(0)
 	for _, list := range got {
@@ -122,14 +122,14 @@ func TestTooLongForAnEngineIsAnsweredHere(t *testing.T) {
 			t.Errorf("%d groups, %v: %v", n, list, err)
 		}
 	}
-	if n := e.asked.Load(); n != 0 {
+	if n := e.queries.Load(); n != 0 {
 		t.Errorf("%d queries", n)
 	}
 }
 
 // For a time within one hour the files contribute nothing, and its records count once even if
 // their file is for an entire day.
-func TestNoWholeHourIsNotAskedOfAnEngine(t *testing.T) {
+func TestWithinOneHourTheEngineIsNotQueried(t *testing.T) {
 	t.Parallel()
 	e := new(engine)
 	h := inFiles(t, e)
@@ -144,7 +144,7 @@ func TestNoWholeHourIsNotAskedOfAnEngine(t *testing.T) {
 	}
 	f := Filter{From: noon.Add(20 * time.Minute), To: noon.Add(40 * time.Minute), Metadata: map[string]string{"team": "a"}}
 	groups, err := h.reader.tally(context.Background(), store.Scope{Org: "org-1"}, &f, plain, allTime)
-	if err != nil || e.asked.Load() != 0 || total(groups[""]).Requests != 1 {
-		t.Errorf("%d queries, %v: %v", e.asked.Load(), groups, err)
+	if err != nil || e.queries.Load() != 0 || total(groups[""]).Requests != 1 {
+		t.Errorf("%d queries, %v: %v", e.queries.Load(), groups, err)
 	}
 }

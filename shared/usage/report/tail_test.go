@@ -17,12 +17,12 @@ import (
 var tailed = store.Scope{Org: "org-1", Workspace: "ws-1"}
 
 // ended is a record that has just ended.
-func (h *house) ended(took time.Duration) usage.Record {
-	start := h.now.Add(-took)
-	return usage.Record{ID: ulid.MustNewDefault(start).String(), Start: start, Org: tailed.Org, Workspace: tailed.Workspace, Provider: "openai", ClientStatus: 200, Duration: took}
+func (h *fixture) ended(duration time.Duration) usage.Record {
+	start := h.now.Add(-duration)
+	return usage.Record{ID: ulid.MustNewDefault(start).String(), Start: start, Org: tailed.Org, Workspace: tailed.Workspace, Provider: "openai", ClientStatus: 200, Duration: duration}
 }
 
-func (h *house) next(t *testing.T, tail *Tail, most int) (ids []string, mark string, more int) {
+func (h *fixture) next(t *testing.T, tail *Tail, most int) (ids []string, mark string, more int) {
 	t.Helper()
 	fresh, more, err := tail.Next(context.Background(), h.now, &Filter{}, most)
 	if err != nil {
@@ -50,7 +50,7 @@ func wantIDs(t *testing.T, what string, got []string, want ...usage.Record) {
 // Merged records appear once, read or not; records from before the tail began do not appear at
 // all.
 func TestATailGivesEachRecordOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	before := []usage.Record{h.ended(time.Second), h.ended(time.Second), h.ended(time.Second), h.ended(time.Second)}
 	for _, r := range before {
 		h.ingest(t, r)
@@ -75,7 +75,7 @@ func TestATailGivesEachRecordOnce(t *testing.T) {
 }
 
 func TestATailGoesOnWhereAnotherEnded(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	tail := h.reader.Tail(tailed, h.now, "")
 	first := h.ended(0)
 	h.ingest(t, first)
@@ -98,7 +98,7 @@ func TestATailGoesOnWhereAnotherEnded(t *testing.T) {
 }
 
 func TestATailDropsWhatIsTooMuch(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	tail := h.reader.Tail(tailed, h.now, "")
 	var all []usage.Record
 	for range 7 {

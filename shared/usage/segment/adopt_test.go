@@ -41,11 +41,11 @@ func TestOrganisationsOfOldDaysAreFound(t *testing.T) {
 				h.compactAt(t, noon.AddDate(0, 0, 3).Add(time.Minute))
 				for i, key := range h.keys(t, dueRows()) {
 					if strings.HasPrefix(key.SK(), []string{"B#", "R#"}[i%2]) { // one of the two was done
-						h.forget(t, key)
+						h.remove(t, key)
 					}
 				}
 				for _, key := range h.keys(t, retentionRows()) { // as it was before
-					h.forget(t, key)
+					h.remove(t, key)
 				}
 				h.now = noon.AddDate(0, 0, 30)
 				if got, err := h.Organizations(ctx, "", 10); err != nil || len(got) != 0 {
@@ -84,7 +84,7 @@ func (h *shelf) keys(t *testing.T, p store.Partition) (keys []store.Key) {
 	return keys
 }
 
-func (h *shelf) forget(t *testing.T, key store.Key) {
+func (h *shelf) remove(t *testing.T, key store.Key) {
 	t.Helper()
 	if err := h.table.Delete(context.Background(), key); err != nil {
 		t.Fatal(err)

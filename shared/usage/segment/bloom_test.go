@@ -10,7 +10,7 @@ import (
 )
 
 // A filter never denies existing values, and denies nearly all others.
-func TestFiltersTellWhatIsNotThere(t *testing.T) {
+func TestFiltersReportAbsentValues(t *testing.T) {
 	t.Parallel()
 	h := newShelf(t)
 	const n = 400

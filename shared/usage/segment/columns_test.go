@@ -10,27 +10,27 @@ import (
 )
 
 // The documented columns are those of the files.
-func TestColumnsThatOtherToolsAreTold(t *testing.T) {
+func TestDocumentedColumnsMatchTheFiles(t *testing.T) {
 	t.Parallel()
-	told := map[string]string{}
+	documented := map[string]string{}
 	for _, c := range columns.All {
-		told[c.Name] = c.Type
+		documented[c.Name] = c.Type
 	}
 	for _, f := range parquet.SchemaOf(row{}).Fields() {
 		if slices.Contains(columns.Own, f.Name()) {
-			if told[f.Name()] != "" {
+			if documented[f.Name()] != "" {
 				t.Errorf("%s is offered and is not", f.Name())
 			}
 			continue
 		}
 		want := map[string]string{"INT(64,true)": "bigint", "STRING": "string", "BOOLEAN": "boolean", "TIMESTAMP(isAdjustedToUTC=true,unit=MICROS)": "timestamp", "MAP": "map<string,string>"}
 		kind := f.Type().String()
-		if told[f.Name()] == "" || told[f.Name()] != want[kind] && kind != "group" {
-			t.Errorf("%s is %s in files, told %q", f.Name(), kind, told[f.Name()])
+		if documented[f.Name()] == "" || documented[f.Name()] != want[kind] && kind != "group" {
+			t.Errorf("%s is %s in files, told %q", f.Name(), kind, documented[f.Name()])
 		}
-		delete(told, f.Name())
+		delete(documented, f.Name())
 	}
-	for name := range told {
+	for name := range documented {
 		t.Errorf("%s is in no file", name)
 	}
 	if FilesPrefix("org-1") != columns.Prefix+"org-1/" {

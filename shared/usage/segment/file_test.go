@@ -14,7 +14,7 @@ import (
 	"gateway/shared/usage"
 )
 
-func TestLargeObjectsStandInTheBucket(t *testing.T) {
+func TestLargeObjectsAreInTheBucket(t *testing.T) {
 	h := newShelf(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var want []string

@@ -63,19 +63,19 @@ func TestEveryRecordOfAnHourThatIsOverIsInAFile(t *testing.T) {
 				o := Options{Files: true, MinMerge: CheapestMinMerge, Clock: func() time.Time { return h.now }}
 				h.Archive = New(h.store, h.bucket, o)
 				want := map[string]int{}
-				keep := func(records ...usage.Record) {
+				ingest := func(records ...usage.Record) {
 					h.ingest(t, records...)
 					for _, r := range records {
 						want[r.ID] = 1
 					}
 				}
 				midnight := noon.Truncate(24 * time.Hour)
-				keep(made(1, midnight.Add(time.Hour)))                                                          // alone in its hour
-				keep(made(2, midnight.Add(2*time.Hour)), made(3, midnight.Add(2*time.Hour+time.Minute)))        // one batch
-				keep(made(4, midnight.Add(5*time.Hour)))                                                        //
-				keep(made(5, midnight.Add(5*time.Hour+time.Minute)))                                            // two batches
-				keep(made(6, midnight.Add(11*time.Hour+59*time.Minute)))                                        // the hour that has just ended
-				keep(made(7, midnight.Add(-30*time.Hour)))                                                      // another day
+				ingest(made(1, midnight.Add(time.Hour)))                                                        // alone in its hour
+				ingest(made(2, midnight.Add(2*time.Hour)), made(3, midnight.Add(2*time.Hour+time.Minute)))      // one batch
+				ingest(made(4, midnight.Add(5*time.Hour)))                                                      //
+				ingest(made(5, midnight.Add(5*time.Hour+time.Minute)))                                          // two batches
+				ingest(made(6, midnight.Add(11*time.Hour+59*time.Minute)))                                      // the hour that has just ended
+				ingest(made(7, midnight.Add(-30*time.Hour)))                                                    // another day
 				h.ingest(t, made(2, midnight.Add(2*time.Hour)), made(3, midnight.Add(2*time.Hour+time.Minute))) // comes twice
 				if n := len(h.visible(t)); n != 0 {
 					t.Fatalf("%d records of small batches are in files already", n)
@@ -91,8 +91,8 @@ func TestEveryRecordOfAnHourThatIsOverIsInAFile(t *testing.T) {
 				compact()
 				compact() // new notes
 				check("five minutes after the hour")
-				keep(made(8, midnight.Add(2*time.Hour+2*time.Minute)))
-				keep(made(9, midnight.Add(-31*time.Hour)))
+				ingest(made(8, midnight.Add(2*time.Hour+2*time.Minute)))
+				ingest(made(9, midnight.Add(-31*time.Hour)))
 				compact()
 				compact()
 				check("late records")

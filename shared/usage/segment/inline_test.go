@@ -11,7 +11,7 @@ import (
 
 // If rows are priced by the kilobyte, no object above the limit is stored in one; the same
 // records are returned, merged or not.
-func TestCheapestKeepsLargeObjectsOutOfRows(t *testing.T) {
+func TestCheapestStoresLargeObjectsOutsideRows(t *testing.T) {
 	t.Parallel()
 	for _, inline := range []int{1, CheapestInline, 0, maxInline + 1} {
 		t.Run(fmt.Sprint(inline), func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestOneBatchDeliveredAgainIsOneSegment(t *testing.T) {
 	}
 }
 
-func TestSegmentsKeepToTheirHourAndOrganisation(t *testing.T) {
+func TestSegmentsBelongToOneHourAndOrganisation(t *testing.T) {
 	h := newShelf(t)
 	a, b, c := made(1, noon.Add(-time.Millisecond)), made(2, noon), made(3, noon)
 	c.Org = "org-2"
@@ -43,7 +43,7 @@ func TestSegmentsKeepToTheirHourAndOrganisation(t *testing.T) {
 	}
 }
 
-func TestRecordsThatCannotBeKeptDoNotStopTheOthers(t *testing.T) {
+func TestUnstorableRecordsDoNotStopTheOthers(t *testing.T) {
 	h := newShelf(t)
 	good := made(1, noon)
 	ownerless, nameless, timeless, dated := made(2, noon), made(3, noon), made(4, noon), made(5, noon)
@@ -85,7 +85,7 @@ func BenchmarkIngest(b *testing.B) {
 
 // Texts that are not UTF-8, such as a provider's name of its model, are stored as valid UTF-8,
 // by which they are found; the original record is unchanged.
-func TestTextsAreKeptAsUTF8(t *testing.T) {
+func TestTextsAreStoredAsUTF8(t *testing.T) {
 	t.Parallel()
 	h := newShelf(t)
 	r := made(1, noon)

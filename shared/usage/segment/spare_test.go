@@ -22,11 +22,11 @@ func TestSpareOutlastsCollections(t *testing.T) {
 }
 
 // A large batch does not stay in memory.
-func TestLargeBatchIsNotKept(t *testing.T) {
+func TestLargeBatchIsReleased(t *testing.T) {
 	b := batches.get()
 	b.arena, b.pack = make([]byte, 0, maxSpare+1), make([]byte, 0, maxInline+1)
 	b.free()
-	if kept := batches.get(); kept != b || cap(kept.arena) > maxSpare || cap(kept.pack) > maxInline {
-		t.Errorf("%d bytes of events and %d of bodies are kept", cap(kept.arena), cap(kept.pack))
+	if reused := batches.get(); reused != b || cap(reused.arena) > maxSpare || cap(reused.pack) > maxInline {
+		t.Errorf("%d bytes of events and %d of bodies are kept", cap(reused.arena), cap(reused.pack))
 	}
 }

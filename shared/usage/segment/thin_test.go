@@ -303,7 +303,7 @@ func thinKilledAfter(t *testing.T, inline int, bucket func(*testing.T) blob.Buck
 	// On the fourth, ws-1 retains only the third, ws-2 all, and the others two days: one of
 	// org-1, because org-2 has no setting.
 	h.now = time.Date(2026, 3, 4, 1, 0, 0, 0, time.UTC)
-	kept := usage.WorkspaceRetention{Standard: 2, Of: map[string]int{"ws-1": 1, "ws-2": 0}}
+	retention := usage.WorkspaceRetention{Standard: 2, Of: map[string]int{"ws-1": 1, "ws-2": 0}}
 	stays := maps.Clone(want)
 	var gone []string
 	for id, text := range want {
@@ -321,7 +321,7 @@ func thinKilledAfter(t *testing.T, inline int, bucket func(*testing.T) blob.Buck
 	}
 	rules := func(_ context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
 		if sc.Org == "org-1" {
-			return kept, nil
+			return retention, nil
 		}
 		return usage.WorkspaceRetention{}, nil
 	}
@@ -361,7 +361,7 @@ func thinKilledAfter(t *testing.T, inline int, bucket func(*testing.T) blob.Buck
 }
 
 // A day that was thinned before and gets late records is thinned again.
-func TestRecordsThatComeLateGoToo(t *testing.T) {
+func TestLateRecordsAreThinnedToo(t *testing.T) {
 	h := newShelf(t)
 	h.o.WorkspaceRetention = func(context.Context, store.Scope) (usage.WorkspaceRetention, error) {
 		return usage.WorkspaceRetention{Standard: 3}, nil

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// told writes a line in short.
-func told(l Line) string {
+// lineText writes a line in short.
+func lineText(l Line) string {
 	show := func(n *int64) string {
 		if n == nil {
 			return "-"
@@ -60,7 +60,7 @@ func TestExportsAreRead(t *testing.T) {
 		}
 		var got []string
 		for _, l := range lines {
-			got = append(got, told(l))
+			got = append(got, lineText(l))
 		}
 		if strings.Join(got, "\n") != strings.Join(x.want, "\n") {
 			t.Errorf("%s:\n%s\nwant\n%s", x.name, strings.Join(got, "\n"), strings.Join(x.want, "\n"))
@@ -70,7 +70,7 @@ func TestExportsAreRead(t *testing.T) {
 
 func TestOtherExportsAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, x := range []struct{ format, export, says string }{
+	for _, x := range []struct{ format, export, message string }{
 		{"openai", ``, "JSON"},
 		{"openai", `[]`, "must be"},
 		{"openai", `{"data":[]}`, "no lines"},
@@ -100,7 +100,7 @@ func TestOtherExportsAreRefused(t *testing.T) {
 		{"pdf", "x", "must be one of"},
 	} {
 		lines, err := Read(x.format, []byte(x.export))
-		if f := fault.From(err); err == nil || f.Status() != 400 || !strings.Contains(f.Message, x.says) {
+		if f := fault.From(err); err == nil || f.Status() != 400 || !strings.Contains(f.Message, x.message) {
 			t.Errorf("%s %q: %v, %v", x.format, x.export, lines, err)
 		}
 	}

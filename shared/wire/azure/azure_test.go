@@ -4,7 +4,7 @@ import "testing"
 
 func TestPathsOfAzuresClients(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ path, query, below, told string }{
+	for _, c := range []struct{ path, query, below, want string }{
 		{"/openai/deployments/dep/chat/completions", "api-version=2024-10-21", "/chat/completions", "deployment=dep"},
 		{"/openai/deployments/dep/completions", "", "/completions", "deployment=dep"},
 		{"/openai/deployments/a%20b/embeddings", "api-version=v&x=1", "/embeddings", "x=1&deployment=a+b"},
@@ -25,7 +25,7 @@ func TestPathsOfAzuresClients(t *testing.T) {
 		{"/chat/completions", "api-version=v", "", ""},
 	} {
 		below, deployment, ok := Below(c.path, c.query)
-		if ok != (c.below != "") || ok && (below != c.below || Query(c.query, deployment) != c.told) {
+		if ok != (c.below != "") || ok && (below != c.below || Query(c.query, deployment) != c.want) {
 			t.Errorf("%s?%s: %s?%s, %v", c.path, c.query, below, Query(c.query, deployment), ok)
 		}
 	}

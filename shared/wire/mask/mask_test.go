@@ -27,8 +27,8 @@ func spellings() map[string]string {
 
 func TestASecretIsHiddenInEverySpelling(t *testing.T) {
 	t.Parallel()
-	for name, said := range spellings() {
-		text := []byte("before " + said + said + " after \\ % \\u00")
+	for name, spelling := range spellings() {
+		text := []byte("before " + spelling + spelling + " after \\ % \\u00")
 		n := len(text)
 		if !Bytes(text, []string{starred}) || bytes.Contains(text, []byte("0123456789")) || bytes.Contains(text, []byte(`u0039`)) || len(text) != n {
 			t.Errorf("%s: %q", name, text)
@@ -46,9 +46,9 @@ func TestASecretIsHiddenInEverySpelling(t *testing.T) {
 
 func TestABodyIsReadWithoutSecretsHoweverItIsCut(t *testing.T) {
 	t.Parallel()
-	for name, said := range spellings() {
+	for name, spelling := range spellings() {
 		for _, pad := range []int{0, 1, 4095, 4096, 9000} {
-			body := strings.Repeat("x", pad) + said + strings.Repeat("y", pad) + said
+			body := strings.Repeat("x", pad) + spelling + strings.Repeat("y", pad) + spelling
 			for _, src := range []io.Reader{strings.NewReader(body), iotest.OneByteReader(strings.NewReader(body)), iotest.DataErrReader(strings.NewReader(body))} {
 				got, err := io.ReadAll(NewBody(io.NopCloser(src), []string{starred}))
 				if err != nil || len(got) != len(body) || bytes.Contains(got, []byte("0123456789")) || strings.Count(string(got), "x") != pad {

@@ -82,7 +82,7 @@ func TestChildrenEndWithALife(t *testing.T) {
 	}
 }
 
-func TestEndlessKeepsValuesOnly(t *testing.T) {
+func TestEndlessRetainsValuesOnly(t *testing.T) {
 	ended, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, "v"))
 	cancel()
 	l := begun()
@@ -97,7 +97,7 @@ func TestEndlessKeepsValuesOnly(t *testing.T) {
 	}
 }
 
-func TestWatchesHearOfTheEndUnlessStopped(t *testing.T) {
+func TestWatchesAreNotifiedOfTheEndUnlessStopped(t *testing.T) {
 	l := begun()
 	std, cancel := context.WithCancel(context.Background())
 	for _, c := range []struct {

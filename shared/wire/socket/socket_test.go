@@ -148,19 +148,19 @@ func TestErrorsAreThoseOfPackageNet(t *testing.T) {
 
 func TestQuietAndEnded(t *testing.T) {
 	mine, other := pair(t)
-	ask := func(f func(uintptr) bool) (is bool) {
+	check := func(f func(uintptr) bool) (is bool) {
 		if err := mine.Sys().Control(func(fd uintptr) { is = f(fd) }); err != nil {
 			t.Fatal(err)
 		}
 		return is
 	}
-	if !ask(Quiet) || ask(Ended) {
+	if !check(Quiet) || check(Ended) {
 		t.Error("an open connection")
 	}
 	_, _ = other.Write([]byte("12"))
-	for ask(Quiet) { // which takes one byte when it comes
+	for check(Quiet) { // which takes one byte when it comes
 	}
-	if ask(Ended) {
+	if check(Ended) {
 		t.Error("bytes are taken for the end")
 	}
 	if b := make([]byte, 2); true {
@@ -169,9 +169,9 @@ func TestQuietAndEnded(t *testing.T) {
 		}
 	}
 	other.Close()
-	for !ask(Ended) {
+	for !check(Ended) {
 	}
-	if ask(Quiet) {
+	if check(Quiet) {
 		t.Error("the end is taken for silence")
 	}
 }

@@ -19,12 +19,12 @@ func opened(t *testing.T, setup string) *Session {
 	return s
 }
 
-// told runs messages of a provider, and says which turns ended with how many tokens.
-func told(s *Session, messages ...string) string {
+// endedTurns runs messages of a provider, and says which turns ended with how many tokens.
+func endedTurns(s *Session, messages ...string) string {
 	var out []string
 	for _, m := range messages {
 		h := live.Content{}
-		if m == asks {
+		if m == turnComplete {
 			h, _ = s.Client([]byte(m))
 		} else {
 			h = s.Provider([]byte(m))
@@ -43,9 +43,9 @@ func usage(prompt, out int) string {
 }
 
 const (
-	says = `{"serverContent":{"modelTurn":{"parts":[{"text":"words"}]}}}`
-	over = `{"serverContent":{"turnComplete":true}}`
-	asks = `{"clientContent":{"turnComplete":true}}` // of the client
+	modelText    = `{"serverContent":{"modelTurn":{"parts":[{"text":"words"}]}}}`
+	over         = `{"serverContent":{"turnComplete":true}}`
+	turnComplete = `{"clientContent":{"turnComplete":true}}` // of the client
 )
 
 // Usage is told beside content, alone, again, grown and in parts: each turn is charged once.
@@ -55,27 +55,27 @@ func TestTurnsAreChargedOnce(t *testing.T) {
 		messages []string
 		want     string
 	}{
-		"with the end":      {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`}, "turn 1:10+3"},
-		"before the end":    {[]string{says, `{` + usage(10, 3) + `}`, over}, "turn 1:10+3"},
-		"grown before":      {[]string{says, `{` + usage(10, 1) + `}`, says, `{` + usage(10, 3) + `}`, over}, "turn 1:10+3"},
-		"after the end":     {[]string{says, over, `{` + usage(10, 3) + `}`}, "turn 1:10+3"},
-		"again":             {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, `{` + usage(10, 3) + `}`}, "turn 1:10+3"},
-		"grown after":       {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, `{` + usage(10, 5) + `}`}, "turn 1:10+3 turn 1 grown 1:0+2"},
-		"grown twice":       {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, `{` + usage(10, 5) + `}`, `{` + usage(10, 6) + `}`}, "turn 1:10+3 turn 1 grown 1:0+2 turn 1 grown 2:0+1"},
-		"again, asked on":   {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, asks, `{` + usage(10, 3) + `}`, says, over, `{` + usage(15, 3) + `}`}, "turn 1:10+3 turn 2:15+3"},
-		"grown, asked on":   {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, asks, `{` + usage(10, 5) + `}`, says, over, `{` + usage(15, 3) + `}`}, "turn 1:10+3 turn 1 grown 1:0+2 turn 2:15+3"},
-		"told first":        {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, asks, `{` + usage(15, 1) + `}`, says, over}, "turn 1:10+3 turn 2:15+1"},
-		"late, asked on":    {[]string{says, over, asks, `{` + usage(10, 3) + `}`, says, `{"serverContent":{"turnComplete":true},` + usage(15, 3) + `}`}, "turn 1:10+3 turn 2:15+3"},
-		"two turns":         {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, says, `{"serverContent":{"turnComplete":true},` + usage(15, 3) + `}`}, "turn 1:10+3 turn 2:15+3"},
+		"with the end":      {[]string{modelText, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`}, "turn 1:10+3"},
+		"before the end":    {[]string{modelText, `{` + usage(10, 3) + `}`, over}, "turn 1:10+3"},
+		"grown before":      {[]string{modelText, `{` + usage(10, 1) + `}`, modelText, `{` + usage(10, 3) + `}`, over}, "turn 1:10+3"},
+		"after the end":     {[]string{modelText, over, `{` + usage(10, 3) + `}`}, "turn 1:10+3"},
+		"again":             {[]string{modelText, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, `{` + usage(10, 3) + `}`}, "turn 1:10+3"},
+		"grown after":       {[]string{modelText, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, `{` + usage(10, 5) + `}`}, "turn 1:10+3 turn 1 grown 1:0+2"},
+		"grown twice":       {[]string{modelText, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, `{` + usage(10, 5) + `}`, `{` + usage(10, 6) + `}`}, "turn 1:10+3 turn 1 grown 1:0+2 turn 1 grown 2:0+1"},
+		"again, asked on":   {[]string{modelText, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, turnComplete, `{` + usage(10, 3) + `}`, modelText, over, `{` + usage(15, 3) + `}`}, "turn 1:10+3 turn 2:15+3"},
+		"grown, asked on":   {[]string{modelText, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, turnComplete, `{` + usage(10, 5) + `}`, modelText, over, `{` + usage(15, 3) + `}`}, "turn 1:10+3 turn 1 grown 1:0+2 turn 2:15+3"},
+		"told first":        {[]string{modelText, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, turnComplete, `{` + usage(15, 1) + `}`, modelText, over}, "turn 1:10+3 turn 2:15+1"},
+		"late, asked on":    {[]string{modelText, over, turnComplete, `{` + usage(10, 3) + `}`, modelText, `{"serverContent":{"turnComplete":true},` + usage(15, 3) + `}`}, "turn 1:10+3 turn 2:15+3"},
+		"two turns":         {[]string{modelText, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, modelText, `{"serverContent":{"turnComplete":true},` + usage(15, 3) + `}`}, "turn 1:10+3 turn 2:15+3"},
 		"of nothing made":   {[]string{`{` + usage(10, 0) + `}`}, "turn 1:10+0"},
-		"a tool and after":  {[]string{`{"toolCall":{"functionCalls":[]},` + usage(10, 2) + `}`, says, `{"serverContent":{"turnComplete":true},` + usage(20, 3) + `}`}, "turn 1:10+2 turn 2:20+3"},
-		"a tool, told late": {[]string{`{"toolCall":{"functionCalls":[]}}`, says, `{"serverContent":{"turnComplete":true},` + usage(20, 5) + `}`}, "turn 1:20+5"},
-		"interrupted":       {[]string{says, `{"serverContent":{"interrupted":true},` + usage(10, 1) + `}`, `{"serverContent":{"turnComplete":true}}`}, "turn 1:10+1"},
-		"never told":        {[]string{says, over, says, `{"serverContent":{"turnComplete":true},` + usage(15, 3) + `}`}, "turn 1:0+7 turn 2:15+3"},
+		"a tool and after":  {[]string{`{"toolCall":{"functionCalls":[]},` + usage(10, 2) + `}`, modelText, `{"serverContent":{"turnComplete":true},` + usage(20, 3) + `}`}, "turn 1:10+2 turn 2:20+3"},
+		"a tool, told late": {[]string{`{"toolCall":{"functionCalls":[]}}`, modelText, `{"serverContent":{"turnComplete":true},` + usage(20, 5) + `}`}, "turn 1:20+5"},
+		"interrupted":       {[]string{modelText, `{"serverContent":{"interrupted":true},` + usage(10, 1) + `}`, `{"serverContent":{"turnComplete":true}}`}, "turn 1:10+1"},
+		"never told":        {[]string{modelText, over, modelText, `{"serverContent":{"turnComplete":true},` + usage(15, 3) + `}`}, "turn 1:0+7 turn 2:15+3"},
 		"nothing to read":   {[]string{`[]`, `{"serverContent":7}`, `{"usageMetadata":[]}`, `{"usageMetadata":{"promptTokenCount":"x"}}`, `{"goAway":{}}`}, ""},
 	} {
 		s := opened(t, `{"setup":{"model":"models/m"}}`)
-		if got := told(s, c.messages...); got != c.want {
+		if got := endedTurns(s, c.messages...); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 		if left := s.Left(); len(left) > 0 && name != "nothing to read" {
@@ -133,9 +133,9 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// TestAllThatAModelMakesIsHeard: what it says, code with its results, and arguments of calls, in
+// TestAllModelOutputIsReported: what it says, code with its results, and arguments of calls, in
 // turns and in separate messages.
-func TestAllThatAModelMakesIsHeard(t *testing.T) {
+func TestAllModelOutputIsReported(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string][2]string{
 		`{"serverContent":{"modelTurn":{"parts":[{"text":"a"},{"executableCode":{"language":"PYTHON","code":"b"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"c"}}]}}}`: {"abc", ""},

@@ -49,7 +49,7 @@ func ends(steps []live.Step) (out []live.Step) {
 }
 
 // The time is the last that was told, never a sum.
-func TestTimeIsTheLastThatWasTold(t *testing.T) {
+func TestTheLastReportedTimeCounts(t *testing.T) {
 	t.Parallel()
 	s := opened(t)
 	for _, n := range []string{"5", "9.5", "7"} {
@@ -139,7 +139,7 @@ func TestWhatAResponseWithinASessionReads(t *testing.T) {
 	}
 	const backend, appended = `{"model":"d"}`, `{"type":"session.instructions.append","content":"be brief"}`
 	const other = `{"instructions":"long ones","tools":[]}`
-	told := []func(live.Wire){
+	events := []func(live.Wire){
 		nested(`{"type":"response.created","response":{"id":"a","model":"d"}}`),
 		nested(`{"type":"response.completed","response":{"id":"a","usage":{"input_tokens":700,"output_tokens":20}}}`),
 	}
@@ -154,12 +154,12 @@ func TestWhatAResponseWithinASessionReads(t *testing.T) {
 		"another prompt":          {[]func(live.Wire){client(`{"type":"session.update","session":{"delegation":{"type":"responses","responses":` + other + `}}}`)}, 0, len(backend + other)},
 		"what was heard":          {[]func(live.Wire){provider(`{"type":"session.input_transcript.delta","delta":"eight by"}`)}, 0, len(backend) + 8},
 		"what was said":           {[]func(live.Wire){provider(`{"type":"session.output_transcript.delta","delta":"eight by"}`)}, 0, len(backend) + 8},
-		"what came while one ran": {[]func(live.Wire){told[0], client(appended), told[1]}, 720, len(appended)},
-		"what is told twice":      {append(told[:2:2], client(appended), told[1]), 720, len(appended)},
-		"the longer of two": {append(told[:2:2],
+		"what came while one ran": {[]func(live.Wire){events[0], client(appended), events[1]}, 720, len(appended)},
+		"what is told twice":      {append(events[:2:2], client(appended), events[1]), 720, len(appended)},
+		"the longer of two": {append(events[:2:2],
 			nested(`{"type":"response.created","response":{"id":"b","model":"d"}}`),
 			nested(`{"type":"response.completed","response":{"id":"b","usage":{"input_tokens":30,"output_tokens":1}}}`)), 720, 0},
-		"as much as the last": {append(told[:2:2], provider(`{"type":"session.output_transcript.delta","delta":"four"}`)), 720, 4},
+		"as much as the last": {append(events[:2:2], provider(`{"type":"session.output_transcript.delta","delta":"four"}`)), 720, 4},
 	} {
 		s := opened(t)
 		for _, f := range c.before {

@@ -13,17 +13,17 @@ import (
 
 // For any retention of each workspace, and whether older records were already deleted or not:
 // every response is the one of the records within the retention.
-func TestAnswersAreOfTheDaysThatEachWorkspaceKeeps(t *testing.T) {
+func TestResultsFollowTheRetentionOfEachWorkspace(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		h := newHouse(t)
+		h := newFixture(t)
 		days := func(name string) int { return rapid.IntRange(0, 5).Draw(rt, name) }
-		kept := usage.WorkspaceRetention{Standard: days("standard")}
+		retention := usage.WorkspaceRetention{Standard: days("standard")}
 		if rapid.Bool().Draw(rt, "own") {
-			kept.Of = map[string]int{"ws-2": days("own days")}
+			retention.Of = map[string]int{"ws-2": days("own days")}
 		}
 		records := drawRecords(rt, 20)
 		deliver(rt, t, h, records)
-		h.kept = map[string]usage.WorkspaceRetention{"org-1": kept} // from now on
+		h.retention = map[string]usage.WorkspaceRetention{"org-1": retention} // from now on
 		for range rapid.IntRange(0, 3).Draw(rt, "retained") {
 			h.now = h.now.Add(time.Duration(rapid.IntRange(0, 30).Draw(rt, "hours")) * time.Hour)
 			if rapid.Bool().Draw(rt, "compacted") {
@@ -41,7 +41,7 @@ func TestAnswersAreOfTheDaysThatEachWorkspaceKeeps(t *testing.T) {
 		var want []usage.Record
 		for i := range records {
 			r := &records[i]
-			of := h.kept[r.Org]
+			of := h.retention[r.Org]
 			if !passes(scope, &f, r) {
 				continue
 			}
@@ -60,9 +60,9 @@ func TestAnswersAreOfTheDaysThatEachWorkspaceKeeps(t *testing.T) {
 
 // One workspace still retains records that the other does not, of the same hours and segments:
 // the organization sees only the first one's.
-func TestAnOrganisationSeesWhatEachOfItsWorkspacesKeeps(t *testing.T) {
+func TestAnOrganisationSeesTheRetainedRecordsOfItsWorkspaces(t *testing.T) {
 	for _, merged := range []bool{false, true} {
-		h := newHouse(t)
+		h := newFixture(t)
 		var records []usage.Record
 		for i := range 40 {
 			r := made(i, noon.AddDate(0, 0, -i/8).Add(-time.Duration(i%8)*time.Minute))
@@ -76,7 +76,7 @@ func TestAnOrganisationSeesWhatEachOfItsWorkspacesKeeps(t *testing.T) {
 		if merged {
 			h.compact(t)
 		}
-		h.kept = map[string]usage.WorkspaceRetention{"org-1": {Of: map[string]int{"ws-2": 2}}}
+		h.retention = map[string]usage.WorkspaceRetention{"org-1": {Of: map[string]int{"ws-2": 2}}}
 		org := store.Scope{Org: "org-1"}
 		// ws-2 retains yesterday and the day before: two of five days.
 		f := Filter{From: noon.AddDate(0, 0, -30), To: noon}

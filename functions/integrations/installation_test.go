@@ -19,7 +19,7 @@ const (
 	chief = admintest.AdminKey
 )
 
-func newHouse(t testing.TB) *admintest.Installation {
+func newInstallation(t testing.TB) *admintest.Installation {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		return []admin.Family{New(Deps{Ledger: ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{}), CheckURL: egress.Policy{}.CheckURL})}
 	})

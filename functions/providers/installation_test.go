@@ -20,7 +20,7 @@ const (
 	chief = admintest.AdminKey
 )
 
-func newHouse(t testing.TB) *admintest.Installation {
+func newInstallation(t testing.TB) *admintest.Installation {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		policy, err := egress.ParseAllow("127.0.0.0/8")
 		if err != nil {

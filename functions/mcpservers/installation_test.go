@@ -33,11 +33,11 @@ const (
 	quiet = `{"name":"Up","slug":"up","url":"https://mcp.example.com/mcp","auth_type":"oauth_auto","transport":"http"}`
 )
 
-// newHouse returns an installation that can reach this machine.
-func newHouse(t testing.TB) *admintest.Installation { return newHouseAt(t, time.Now) }
+// newInstallation returns an installation that can reach this machine.
+func newInstallation(t testing.TB) *admintest.Installation { return newInstallationAt(t, time.Now) }
 
-// newHouseAt is newHouse with a clock for secret managers.
-func newHouseAt(t testing.TB, now func() time.Time) *admintest.Installation {
+// newInstallationAt is newInstallation with a clock for secret managers.
+func newInstallationAt(t testing.TB, now func() time.Time) *admintest.Installation {
 	t.Helper()
 	policy, err := egress.ParseAllow("127.0.0.0/8")
 	if err != nil {

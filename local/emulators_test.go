@@ -58,7 +58,7 @@ func withoutAWS(t *testing.T) {
 var commandOf = regexp.MustCompile(`(?s)curl (\S+) -H ("[^"]*"|'[^']*') -H '([^']*)' -H '([^']*)' \\\n\s*-d '([^']*)'`)
 
 // In a row: it sets the environment.
-func TestStandInsOfAWSInOneCommand(t *testing.T) {
+func TestEmulatorsOfAWSInOneCommand(t *testing.T) {
 	if _, err := os.Stat("../" + emulator.Binary); err != nil && os.Getenv("CI") == "" {
 		t.Skipf("NOT TESTED ON AWS: %v", emulator.ErrMissing)
 	}
@@ -129,7 +129,7 @@ func asPrinted(t *testing.T, out string) {
 
 // What names an installation, or an endpoint, is used and nothing stands in for it.
 // In a row: it sets variables of the environment.
-func TestStandInsOnlyWhereNothingIsNamed(t *testing.T) {
+func TestEmulatorsOnlyWithoutAnInstallation(t *testing.T) {
 	for name, c := range map[string]struct{ store, variable, value string }{
 		"embedded":           {"embedded", "AWS_REGION", "eu-west-1"},
 		"one endpoint":       {"aws", "AWS_ENDPOINT_URL", "http://127.0.0.1:1"},

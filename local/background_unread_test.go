@@ -25,7 +25,7 @@ func soon(g *gateway) { g.relay.Batches().Look = 10 * time.Millisecond }
 type moody struct {
 	later
 	mood  string // "making": nothing ends; "down", "unknown", "cancelled", "failed"
-	asked int    // how often a response was read in another mood than making
+	reads int    // how often a response was read in another mood than making
 }
 
 func newMoody(t *testing.T) (*moody, string) {
@@ -43,16 +43,16 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		m.mu.Lock()
 		mood := m.mood
 		if mood != "making" {
-			m.asked++
+			m.reads++
 		}
-		asked := m.asked
+		reads := m.reads
 		m.mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case mood == "making":
 			_, _ = io.WriteString(w, m.object(id, "in_progress"))
 			return
-		case mood == "down" && asked < 4:
+		case mood == "down" && reads < 4:
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = io.WriteString(w, `{"error":{"message":"we are down","type":"server_error"}}`)
 			return
@@ -81,7 +81,7 @@ func (m *moody) be(mood string) {
 func (m *moody) looks() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.asked
+	return m.reads
 }
 
 func (r *running) makeLater(path string, h ...string) (id string) {
@@ -116,7 +116,7 @@ func (r *running) costing(n int) (all, paid []usage.Record) {
 // This holds for the gateway's own route and for pass-through, for the provider's saved
 // credential and for the client's, and when the process stopped between the response's
 // making and its end.
-func TestResponsesInTheBackgroundAreBookedThoughNobodyAsks(t *testing.T) {
+func TestUnreadBackgroundResponsesAreRecorded(t *testing.T) {
 	t.Parallel()
 	_, host := newMoody(t)
 	dir := t.TempDir()

@@ -36,7 +36,7 @@ func TestRoutesSeeTheStatusThatTheProviderSent(t *testing.T) {
 				bad := fmt.Sprintf(`"provider":%q,"override_params":{"model":"%s?%s"}`, c.provider, c.model, c.directives)
 				good := fmt.Sprintf(`"provider":%q,"override_params":{"model":%q}`, c.provider, c.model)
 				name := fmt.Sprint(path, more, " ", c.provider, " ", c.directives)
-				ask := func(what, config string, status, attempts int) {
+				send := func(what, config string, status, attempts int) {
 					t.Helper()
 					got := r.call("POST", path, body, "X-Gateway-Config", config)
 					if got.status != status {
@@ -47,9 +47,9 @@ func TestRoutesSeeTheStatusThatTheProviderSent(t *testing.T) {
 				list := func(status int, targets string) string {
 					return fmt.Sprintf(`{"strategy":{"mode":"fallback","on_status_codes":[%d]},"targets":[%s]}`, status, targets)
 				}
-				ask("retried", fmt.Sprintf(`{"retry":{"attempts":1,"on_status_codes":[%d]},%s}`, c.status, bad), c.status, 2)
-				ask("falls back", list(c.status, "{"+bad+"},{"+good+"}"), 200, 2)
-				ask("other statuses do not", list(c.status+1, "{"+bad+"},{"+good+"}"), c.status, 1)
+				send("retried", fmt.Sprintf(`{"retry":{"attempts":1,"on_status_codes":[%d]},%s}`, c.status, bad), c.status, 2)
+				send("falls back", list(c.status, "{"+bad+"},{"+good+"}"), 200, 2)
+				send("other statuses do not", list(c.status+1, "{"+bad+"},{"+good+"}"), c.status, 1)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // The gateway ends a request before any part of the answer came. The provider has read it
 // all the same and charges for that: so each call is recorded by an estimate of what was
 // sent, and the budget has spent exactly that.
-func TestWhatIsGivenUpBeforeItsAnswerIsBookedByItsInput(t *testing.T) {
+func TestAbortedRequestIsChargedForItsInput(t *testing.T) {
 	t.Parallel()
 	r := startDraining(t)
 	const late, silent = "mock: delay=1m stop-on-cancel", "mock: silence=after:0 for=1m"
@@ -89,7 +89,7 @@ func TestWhatIsGivenUpBeforeItsAnswerIsBookedByItsInput(t *testing.T) {
 
 // What a provider continues with automatically is recorded by whoever reads it, and not by a guess
 // besides; a picture that is passed through is not counted by the letters that it came in.
-func TestWhatIsGivenUpIsNeitherBookedTwiceNorByItsLetters(t *testing.T) {
+func TestAbortedRequestIsChargedOnceAndNotByLetters(t *testing.T) {
 	t.Parallel()
 	r := startDraining(t)
 	host := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
