@@ -133,7 +133,7 @@ var (
 )
 
 // accessLine is what the API logs of a request. It costs a quarter of the standard line and
-// leaves out the address and the user agent, which the edge logs.
+// omits the address and the user agent, which the edge logs.
 const accessLine = `{"request_id":"$context.requestId","method":"$context.httpMethod","route":"$context.resourcePath","status":"$context.status",` +
 	`"ms":"$context.responseLatency","bytes":"$context.responseLength","error":"$context.error.responseType"}`
 

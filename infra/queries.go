@@ -143,7 +143,7 @@ func (d *dataStack) queryEnvironment(env map[string]*string) {
 	env["GATEWAY_ATHENA_HOURLY_GB"] = jsii.String(strconv.Itoa(d.queries.hourly))
 }
 
-// options are the context values of the app; contextValues says what each may be.
+// options are the context values of the app; contextValues specifies what each may be.
 type options struct {
 	name      string // name of the installation, at the front of the names of its resources
 	region    string // of everything but the edge's firewall, which exists in us-east-1 only

@@ -57,7 +57,7 @@ const (
 var front = amounts{"api.request": 1, "edge.request": 1}
 
 // request is what one request on Lambda uses: its own calls, the check of its
-// organisation's generation, and seconds of a function.
+// organization's generation, and seconds of a function.
 func request(kind recorded, memory, seconds float64) amounts {
 	a := amounts{"lambda.request": 1, "lambda.time": seconds * memory / 1024, "dynamodb.read": 1, "cloudwatch.log": logged}
 	a.add(front, 1)

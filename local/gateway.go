@@ -386,7 +386,7 @@ func shown(key, configured, variable string) string {
 // defaultEgress is what a laptop may reach besides public addresses.
 const defaultEgress = "127.0.0.0/8,::1"
 
-// egressPolicy says what may be dialled: public addresses and what GATEWAY_EGRESS_ALLOW
+// egressPolicy specifies what may be dialled: public addresses and what GATEWAY_EGRESS_ALLOW
 // names, but never the gateway itself. Custom hosts may also be what TRUSTED_CUSTOM_HOSTS
 // names, or this machine when neither variable is set. When one is set, only the built-in
 // mock provider is added, as a custom host.

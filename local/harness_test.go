@@ -147,7 +147,7 @@ func (r *running) try(method, path, body string, headers ...string) (reply, erro
 	return got, err
 }
 
-// admin sends a request with the organisation key and expects status 200.
+// admin sends a request with the organization key and expects status 200.
 func (r *running) admin(method, path, body string) map[string]any {
 	r.t.Helper()
 	got := r.call(method, path, body, "X-Gateway-Api-Key", adminKey)

@@ -55,7 +55,7 @@ func readQuery(c *admin.Call) (store.Scope, report.Filter, error) {
 	return sc, filter, usagequery.Restrict(c, &filter)
 }
 
-// rate turns what a filter says of feedback into traces.
+// rate turns what a filter states about feedback into traces.
 func (f *family) rate(c *admin.Call, sc store.Scope, filter *report.Filter) error {
 	return usagequery.Rated(c, f.feedback, sc, filter, usagequery.MaxFeedback)
 }

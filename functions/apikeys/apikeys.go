@@ -91,7 +91,7 @@ func typeOf(c *admin.Call) (identity.KeyType, error) {
 	return t, nil
 }
 
-// placeOf is where a path says that a new key lives. One that names no type is
+// placeOf returns where a path creates a new key. One that names no type is
 // refused once the caller is known to be allowed to make keys.
 func placeOf(c *admin.Call) admin.Where {
 	switch t, err := typeOf(c); {
@@ -204,7 +204,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	return identity.Reschedule(tx, ch.Rec.Ref(), ch.Was, k)
 }
 
-// setPaused pauses or resumes a key as the body says. A key that expired while it was paused
+// setPaused pauses or resumes a key as specified by the body. A key that expired while it was paused
 // resumes as an expired one, and a rotation that was due meanwhile is at its next date.
 func setPaused(c *admin.Call, ch *change) {
 	rec, k := ch.Rec, ch.Form

@@ -130,7 +130,7 @@ func (r *accessRules) may(c *caller, scope string) bool {
 	holders := r.holders[scope]
 	_, action, _ := strings.Cut(scope, ".")
 	switch c.kind {
-	case signedIn: // what their role allows; who runs the organisation may all
+	case signedIn: // what their role allows; who runs the organization may all
 		return runs(c) || strings.Contains(holders, "P") || slices.Contains(membership.ScopesOf(strings.TrimPrefix(c.role, "ws-")), scope)
 	case identity.OrganisationService:
 		return strings.Contains(holders, "A")

@@ -24,7 +24,7 @@ var benchAdmin = flag.Bool("bench-admin", false, "measure the administration; se
 
 // The measured operations, and the maximum of the 99th percentile.
 const (
-	benchResources = 100_000 // in one organisation
+	benchResources = 100_000 // in one organization
 	benchCalls     = 100
 	mostRead       = 5 * time.Millisecond
 	mostWrite      = 15 * time.Millisecond

@@ -48,7 +48,7 @@ func forms(names []string) map[string]string {
 type estate struct {
 	*installation
 	rows      *watched
-	w         *drive.World // of the first organisation's first workspace
+	w         *drive.World // of the first organization's first workspace
 	strangers []stranger
 }
 
@@ -212,7 +212,7 @@ func (e *estate) tryNames(t *testing.T, op *drive.Operation, place drive.Place) 
 	t.Helper()
 	_, sent, err := once(e.w, canonical(e.doc, op), place)
 	if err != nil && (place == drive.Organisation || op.Alias) {
-		return 0 // no such thing of the organisation
+		return 0 // no such thing of the organization
 	}
 	if err != nil {
 		t.Errorf("%s %s: %v", op.Method, op.Path, err)
@@ -314,7 +314,7 @@ func TestReferencesToWhatIsElsewhereAreMissing(t *testing.T) {
 			for _, r := range drive.References(op.Body) {
 				thing, err := e.w.Need(r.Collection, drive.Workspace)
 				if err != nil || s.key == rootKey && (thing.Place == drive.Organisation || strings.HasPrefix(r.Collection, "/admin/")) {
-					continue // what the organisation's workspaces share
+					continue // what the organization's workspaces share
 				}
 				path, body, err := once(own, op, drive.Workspace)
 				if err != nil {

@@ -136,7 +136,7 @@ func allowed(w *access.Workspaces) []string {
 	return out
 }
 
-// before settles what the body says of workspaces, and gives a new deployment its
+// before settles what the body states about workspaces, and gives a new deployment its
 // token.
 func (f *family) before(c *admin.Call, _ *resource.Tx, ch *change) error {
 	form := ch.Form

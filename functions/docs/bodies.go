@@ -8,7 +8,7 @@ import (
 	"gateway/shared/prompt"
 )
 
-// body is what the document says about a kind of request. Objects are open:
+// body is what the document states about a kind of request. Objects are open:
 // what a provider takes beyond this is forwarded.
 type body struct {
 	doc             string

@@ -34,7 +34,7 @@ func addExamples(doc map[string]any) {
 	}
 }
 
-// shown are members that the example of a request has besides: their schema cannot say that
+// shown are members that the example of a request has besides: their schema cannot express that
 // they are needed, as that depends on other members or on the provider.
 var shown = map[string]map[string]any{
 	"POST /auth/sso-configurations":    {"client_id": "gateway", "client_secret": "a long secret", "issuer": "https://login.example.com"},

@@ -160,7 +160,7 @@ func workspaceSlug(tx *resource.Tx, sc store.Scope) (string, error) {
 }
 
 // dropOldSecret removes the secret before the last rotation once its transition
-// has ended, and says so in the audit log.
+// has ended, and reports it in the audit log.
 func dropOldSecret(_ context.Context, tx *resource.Tx, rec *resource.Record, k *identity.Key, now time.Time) (bool, error) {
 	if k.Previous == nil || k.Previous.ExpiresAt == nil || k.Previous.ExpiresAt.After(now) {
 		return false, nil
@@ -173,7 +173,7 @@ func dropOldSecret(_ context.Context, tx *resource.Tx, rec *resource.Record, k *
 	})
 }
 
-// rotate gives a key its policy's new secret, and says so in the audit log.
+// rotate gives a key its policy's new secret, and reports it in the audit log.
 func (w *Worker) rotate(ctx context.Context, tx *resource.Tx, rec *resource.Record, k *identity.Key, now time.Time) (bool, error) {
 	due := k.Rotation != nil && k.Rotation.NextAt != nil && !k.Rotation.NextAt.After(now)
 	old := k.Secret.Masked
@@ -197,7 +197,7 @@ func (w *Worker) rotate(ctx context.Context, tx *resource.Tx, rec *resource.Reco
 	})
 }
 
-// markExpired gives a key past its expiry the status expired, and says so in
+// markExpired gives a key past its expiry the status expired, and reports it in
 // the audit log.
 func markExpired(_ context.Context, tx *resource.Tx, rec *resource.Record, k *identity.Key, now time.Time) (bool, error) {
 	if rec.Status != identity.StatusActive || identity.Live(rec.Status, k, now) != identity.StatusExpired {

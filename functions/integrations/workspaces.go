@@ -267,7 +267,7 @@ func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resou
 	return byWorkspace, nil
 }
 
-// accessChange is what an entry says about the default provider.
+// accessChange is what an entry states about the default provider.
 type accessChange struct {
 	values admin.Values
 	field  string // of its slug

@@ -189,7 +189,7 @@ func exchange(in admin.Values) ingest.Exchange {
 	return x
 }
 
-// place takes out of metadata what says where the request belongs.
+// place takes out of metadata what specifies where the request belongs.
 func place(x *ingest.Exchange, pairs map[string]string) {
 	to := map[string]*string{"trace_id": &x.TraceID, "span_id": &x.SpanID, "span_name": &x.SpanName, "parent_span_id": &x.ParentSpanID}
 	for name, value := range pairs {

@@ -244,7 +244,7 @@ func (f *family) ingest(c *admin.Call, by *ingest.Reporter, all []otlp.ReceivedS
 	return no, nil
 }
 
-// unfit says why an entry is not accepted; "" if it is.
+// unfit explains why an entry is not accepted; "" if it is.
 func unfit(t *otlp.ReceivedSpan, x *instrumentation.Reading, k *kind, now time.Time) string {
 	switch {
 	case x.LoggedHere:

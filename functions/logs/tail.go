@@ -201,7 +201,7 @@ func (t *follower) news(now time.Time) ([]report.TailRecord, int, error) {
 	return fresh, more, usagequery.Failed(err)
 }
 
-// row is a log as the list shows it. The id of its config's version is left out where it
+// row is a log as the list shows it. The id of its config's version is omitted where it
 // cannot be read.
 func (t *follower) row(f *report.TailRecord) row {
 	version, _ := t.versions.id(t.call, &f.Record)

@@ -23,7 +23,7 @@ const (
 	stateNotRequired  = "not_required"
 )
 
-// userCheck says whether a user may use a server.
+// userCheck reports whether a user may use a server.
 type userCheck struct {
 	Object    string  `json:"object"`
 	ServerID  string  `json:"mcp_server_id"`

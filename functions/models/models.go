@@ -265,7 +265,7 @@ func (m *model) appendKnown(out []byte) []byte {
 
 // anthropicPage answers as Anthropic's own list does: {data:[{type,id,display_name,
 // created_at}], has_more, first_id, last_id}, with its paging. routed: the request
-// says which saved provider is meant, so that models go by their own names; else
+// specifies which saved provider is meant, so that models go by their own names; else
 // they name it.
 func anthropicPage(all []model, routed bool, q url.Values) ([]byte, error) {
 	ids := make([]string, 0, len(all))

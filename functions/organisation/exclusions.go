@@ -19,7 +19,7 @@ const maxExclusions = 1000
 // rowsOfWorkspace is how many rows the change of a workspace takes.
 const rowsOfWorkspace = 3
 
-// exclusion is one of the lists of guardrails that workspaces are left out of.
+// exclusion is one of the lists of guardrails that workspaces are omitted from.
 type exclusion struct {
 	name  string // in paths
 	what  string // in prose
@@ -36,7 +36,7 @@ var exclusionsSchema = admin.ListSchema(admin.Closed(map[string]admin.Schema{
 	"workspace_id": {"type": "string"}, "slug": {"type": "string"}, "name": {"type": "string"}, "excluded": {"type": "boolean", "const": true}, "object": {"type": "string", "const": "workspace-exclusion"},
 }))
 
-// exclusionRoutes are the workspaces that the organization's guardrails leave out.
+// exclusionRoutes are the workspaces that the organization's guardrails omit.
 func exclusionRoutes() []admin.Route {
 	paging := admin.Paging{DefaultSize: 100}
 	var out []admin.Route

@@ -231,7 +231,7 @@ type place struct {
 	value    string
 }
 
-// errNoHeader says that the distribution is not one of the gateway's.
+// errNoHeader reports that the distribution is not one of the gateway's.
 var errNoHeader = errors.New("the distribution adds no origin secret to its requests")
 
 // headerValues finds the origin secrets in the configuration of a distribution.

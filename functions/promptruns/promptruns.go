@@ -241,7 +241,7 @@ func (x exam) endpoint() string {
 	return "chatComplete"
 }
 
-// callModel has the model answer; nil: it did not, and the result says why.
+// callModel has the model answer; nil: it did not, and the result explains why.
 func (x exam) callModel(ctx context.Context, body, rendered []byte, out *result) *expect.Outcome {
 	got := &response.Recorder{Max: maxAnswer}
 	begun := x.Now()

@@ -44,7 +44,7 @@ func count() relay.Route {
 	return rt
 }
 
-// estimate counts for providers that cannot, and says so.
+// estimate counts for providers that cannot, and reports it.
 func estimate(body []byte) ([]byte, error) {
 	r, err := responses.Responses{}.DecodeRequest(body)
 	if err != nil {

@@ -132,7 +132,7 @@ func (f *groups) groupDocs(c *admin.Call, rows []resource.Row, filter *scim.Filt
 	return out, nil
 }
 
-// grouped is what a resource says of a group.
+// grouped is what a resource states about a group.
 type grouped struct {
 	name, external string
 	members        []string

@@ -195,7 +195,7 @@ func (f *family) base(c *admin.Call) string { return admin.Address(f.PublicURL, 
 // version is the entity tag of a record.
 func version(rec *resource.Record) string { return `W/"` + strconv.FormatInt(rec.Rev, 10) + `"` }
 
-// meta is what every resource says of itself.
+// meta is what every resource states about itself.
 func meta(kind, location string, rec *resource.Record) map[string]any {
 	return map[string]any{
 		"resourceType": kind, "created": admin.FormatTime(rec.Created), "lastModified": admin.FormatTime(rec.Changed()), "location": location, "version": version(rec),

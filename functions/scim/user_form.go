@@ -15,7 +15,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// wanted is what a resource says of a user.
+// wanted is what a resource states about a user.
 type wanted struct {
 	login       *membership.Provisioned
 	email       string

@@ -139,7 +139,7 @@ func ordered(filter *scim.Filter, lists ...[]resource.Row) []resource.Row {
 	return all
 }
 
-// userDocs reads users, and leaves out those that do not match the filter.
+// userDocs reads users, and omits those that do not match the filter.
 func (f *users) userDocs(c *admin.Call, rows []resource.Row, filter *scim.Filter) (out []map[string]any, err error) {
 	base := f.family.base(c)
 	var groups map[string]string
@@ -267,7 +267,7 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 }
 
 // handed gives a key to a user who joins a workspace by an invitation, if the invitation
-// says so. The user collects the key.
+// reports it. The user collects the key.
 func (f *users) handed(c *admin.Call) func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
 	return func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
 		_, _, err := membership.HandIfRequested(tx, c.Resources, c.Sealer, workspace, user, i)

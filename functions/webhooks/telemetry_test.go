@@ -66,7 +66,7 @@ func TestDestinationsThatCannotBe(t *testing.T) {
 		h.Do("POST", telemetryPath, key, fmt.Sprintf(`{"name":"d%d","endpoint":"https://c.example.com"}`, n)).OK()
 	}
 	is(t, 409, h.Do("POST", telemetryPath, key, goodDestination))
-	h.Do("POST", telemetryPath, chief, goodDestination).OK() // the organisation's are counted for themselves
+	h.Do("POST", telemetryPath, chief, goodDestination).OK() // the organization's are counted for themselves
 }
 
 func TestHeadersOfDestinationsStayAtTheirEndpoint(t *testing.T) {

@@ -189,7 +189,7 @@ func (c Client) read(method, path string, resp *http.Response, out any) error {
 	return nil
 }
 
-// failed returns the error of a response. One that no gateway wrote says that none is
+// failed returns the error of a response. One that no gateway wrote reports that none is
 // reachable.
 func (c Client) failed(method, path string, resp *http.Response, raw []byte) error {
 	e := &APIError{Method: method, Path: pathOnly(path), Status: resp.StatusCode, Code: resp.Header.Get("X-Gateway-Error-Code"), Trace: resp.Header.Get("X-Gateway-Trace-Id")}

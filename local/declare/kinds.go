@@ -28,7 +28,7 @@ type kind struct {
 	referredBy []string
 }
 
-// level says where resources of a kind are.
+// level specifies where resources of a kind are.
 type level uint8
 
 const (
@@ -224,7 +224,7 @@ func (w *writer) resource(it *item, prefix string) (out document.Ordered) {
 	return out
 }
 
-// value returns a live value with masks as named secrets. Null members are left out.
+// value returns a live value with masks as named secrets. Null members are omitted.
 func (w *writer) value(v any, name string) any {
 	switch v := v.(type) {
 	case mask:

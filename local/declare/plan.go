@@ -70,13 +70,13 @@ func (p *Plan) Missing() []string {
 type Options struct {
 	Prune   bool // delete what the document does not have, in the sections that it has
 	Secrets Secrets
-	// OwnWorkspace says that the key is of one workspace, the only one of the document.
+	// OwnWorkspace means that the key is of one workspace, the only one of the document.
 	OwnWorkspace bool
 	// PreserveNames leaves the names of workspaces as they are.
 	PreserveNames bool
 	// Inactive creates what lacks a secret so that it cannot be used.
 	Inactive bool
-	// KnownSettings leaves out settings that the gateway does not have.
+	// KnownSettings omits settings that the gateway does not have.
 	KnownSettings bool
 }
 

@@ -224,5 +224,5 @@ func fill(v any) any {
 }
 
 // passive are fields that stay as they are while secrets of a live resource are not known:
-// they say whether it can be used.
+// they report whether it can be used.
 var passive = map[string][]string{"integrations": {"allow_all_models", "models"}, "guardrails": {"checks"}, "telemetry_destinations": {"headers"}}

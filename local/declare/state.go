@@ -51,7 +51,7 @@ type state struct {
 	spaces             []*space
 }
 
-// scope says what to read.
+// scope specifies what to read.
 type scope struct {
 	organization bool
 	sections     func(level, string) bool // whether a section is read

@@ -80,7 +80,7 @@ func (s *Stores) openTables(dir string, o Options) error {
 	s.tables, err = sqlite.Open(filepath.Join(dir, "tables.db"), sqlite.Options{Durable: o.Durable, NoMap: o.NoRing})
 	wg.Wait()
 	if err != nil {
-		return err // both say that another process has the folder; once is enough
+		return err // both report that another process has the folder; once is enough
 	}
 	return late
 }

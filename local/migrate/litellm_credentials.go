@@ -10,7 +10,7 @@ import (
 	"gateway/local/document"
 )
 
-// credential is what litellm_params say of how a provider is called.
+// credential is what litellm_params state about how a provider is called.
 type credential struct {
 	l      *importer
 	params *document.Node
@@ -25,7 +25,7 @@ type credential struct {
 	key     string // form in the document
 	literal bool   // the file contains the key
 	conf    map[string]any
-	source  map[string]string // what the file says of the configurations: it names the integration
+	source  map[string]string // what the file states about the configurations: it names the integration
 }
 
 func newCredential(l *importer, params *document.Node, name, at string) *credential {

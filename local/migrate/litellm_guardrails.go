@@ -7,7 +7,7 @@ import (
 	"gateway/local/document"
 )
 
-// judge says what a guardrail of the source is here.
+// judge specifies what a guardrail of the source is here.
 type judge struct {
 	check      string
 	key        string            // name of the key among the credentials; "" if there is none

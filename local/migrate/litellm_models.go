@@ -142,7 +142,7 @@ func groupOf(l *importer, name string, at *document.Node) *group {
 var generation = words(`temperature max_tokens max_completion_tokens top_p top_k n stop seed presence_penalty frequency_penalty logit_bias logprobs top_logprobs response_format tools tool_choice parallel_tool_calls user reasoning_effort thinking modalities verbosity prediction audio service_tier store dimensions encoding_format voice speed quality size style safety_settings`)
 
 // readDeployment maps litellm_params. It returns nil if the provider is unknown; the mark of the
-// readModel says why.
+// readModel explains why.
 func readDeployment(l *importer, params *document.Node, name, at string) (*deployment, error) {
 	d := &deployment{defaults: map[string]any{}, order: math.MaxInt32}
 	c := newCredential(l, params, name, at)

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/provider"
 )
 
-// vendor says what the prefix of a model name means.
+// vendor specifies what the prefix of a model name means.
 type vendor struct {
 	id   string // of the catalog; openai with host for what only speaks its format
 	keys string // variables that hold the key when the file names none

@@ -9,7 +9,7 @@ import (
 	"gateway/local/document"
 )
 
-// Status says what became of a key of the source.
+// Status is the result for a key of the source.
 type Status string
 
 // The statuses of a report.
@@ -19,7 +19,7 @@ const (
 	NotMapped Status = "not mapped"
 )
 
-// Line is what the report says of one key.
+// Line is what the report states about one key.
 type Line struct {
 	Place  string `json:"place,omitempty"` // in the source file
 	Key    string `json:"key"`
@@ -67,7 +67,7 @@ type mark struct {
 	note   string
 }
 
-// marks collect what the rules say of the values of a file.
+// marks collect what the rules state about the values of a file.
 type marks map[*document.Node]mark
 
 func (m marks) mapped(n *document.Node, note string)  { m.set(n, Mapped, note) }

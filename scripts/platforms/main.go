@@ -1,7 +1,7 @@
 // Command platforms checks that the project compiles for platforms on which no test runs.
 // It parses and type-checks each package and everything that the package imports, as the
 // compiler does before it generates code. That finds what differs between platforms (files
-// that are left out, names that one system lacks) in a tenth of the time that compiling
+// that are omitted, names that one system lacks) in a tenth of the time that compiling
 // takes.
 //
 //	go run ./scripts/platforms [-test] darwin/arm64,windows/amd64 ./shared/... ./local

@@ -71,7 +71,7 @@ func (r *Route) takes(media string) bool {
 	return media == jsonType || strings.HasSuffix(media, "+json")
 }
 
-// formType is the media type of forms: one text for each field. Routes that take it say so
+// formType is the media type of forms: one text for each field. Routes that take it declare it
 // in Consumes.
 const formType = "application/x-www-form-urlencoded"
 

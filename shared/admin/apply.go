@@ -214,7 +214,7 @@ func decodeForm(body map[string]json.RawMessage, form any, another func() any) (
 	return out, false
 }
 
-// refusal is what a type says about its member: its own faults, or where the
+// refusal is what a type states about its member: its own faults, or where the
 // JSON has another form.
 func refusal(name string, err error) []fault.Detail {
 	var f *fault.Fault

@@ -22,7 +22,7 @@ type Collection[T any] struct {
 	Path    string // of the collection: /configs
 	Aliases []string
 	Param   string // the variable of the item's path; default id
-	// UUIDOnly says that a path names items by id only, never by slug.
+	// UUIDOnly means that a path names items by id only, never by slug.
 	UUIDOnly bool
 
 	// Scope is the family of scopes: Scope.list, .read, .create, .update,
@@ -89,7 +89,7 @@ type Collection[T any] struct {
 	Decorate func(c *Call, items []Item[T], objects []Members) error
 	// Wrapped adds success and data, a copy of the object, to reads of one.
 	Wrapped bool
-	// Created and Updated say what of the object a create and an update answer;
+	// Created and Updated specify what of the object a create and an update answer;
 	// default id and slug, and nothing.
 	Created, Updated *Reply
 

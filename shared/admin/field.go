@@ -85,11 +85,11 @@ type Field struct {
 	// of the same name.
 	Listed bool
 
-	// The following say how answers show the field.
+	// The following specify how answers show the field.
 
 	Absent   any  // shown where there is no value, in place of null
 	Single   bool // lists leave it out
-	Optional bool // left out where there is no value
+	Optional bool // omitted where there is no value
 	Full     bool // Object: all its members are shown, with or without a value
 
 	// ReadOnly members of an Object are those that reads add to it: a body may repeat them,
@@ -99,7 +99,7 @@ type Field struct {
 	instant bool // the stored member is a time.Time
 	unread  bool // no member of answers
 
-	// Column says that the record itself holds the field, not its body: Name,
+	// Column means that the record itself holds the field, not its body: Name,
 	// slug, status and tags.
 	Column bool
 }

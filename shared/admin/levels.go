@@ -32,7 +32,7 @@ type Levels[T any] struct {
 	Shared bool
 	// Open reports whether a workspace sees a resource of the organization; nil: always.
 	Open func(it Item[T], workspace string) bool
-	// Filter adds the query parameter type to lists: workspace, organisation, all.
+	// Filter adds the query parameter type to lists: workspace, organization, all.
 	Filter bool
 
 	opened openCache[T]
@@ -44,7 +44,7 @@ const (
 	ofWorkspace    = "workspace"
 )
 
-// LevelOf is the level of a record: organisation or workspace.
+// LevelOf is the level of a record: organization or workspace.
 func LevelOf(rec *resource.Record) string {
 	if rec.Scope.Workspace == "" {
 		return ofOrganisation
@@ -117,7 +117,7 @@ func (l *places) scopes(action string) []string {
 func (l *places) admit(own func(c *Call, action string) error) func(c *Call, action string) error {
 	return func(c *Call, action string) error {
 		if action == "list" {
-			return nil // across leaves out what the caller may not list
+			return nil // across omits what the caller may not list
 		}
 		if action != "create" {
 			if err := l.locate(c); err != nil {
@@ -219,7 +219,7 @@ type Caller struct {
 	// Shared: others than the user may know the credential, as of identity.Granted. It does not
 	// act for the user outside of the gateway.
 	Shared bool
-	Type   string // organisation-service, workspace-service, workspace-user, ...
+	Type   string // organization-service, workspace-service, workspace-user, ...
 	// Scope is how far the caller reaches: Workspace is empty for organization
 	// keys, which reach every workspace.
 	Scope  store.Scope

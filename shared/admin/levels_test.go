@@ -18,7 +18,7 @@ import (
 // rule belongs to the organization or to a workspace.
 type rule struct {
 	Text   string `json:"text,omitempty" max:"100"`
-	Closed bool   `json:"closed,omitempty"` // of the organisation, not for workspaces
+	Closed bool   `json:"closed,omitempty"` // of the organization, not for workspaces
 }
 
 func ruleFamily(shared bool) admin.Family {

@@ -88,7 +88,7 @@ func (s *shape) leave(o Members) {
 }
 
 // items reads the records of rows, in their order; those that were deleted
-// meanwhile are left out.
+// meanwhile are omitted.
 func (l lister[T]) items(c *Call, rows []placed) ([]Item[T], error) {
 	records, err := recordsOf(c, l.col.kind(c), rows)
 	if err != nil {

@@ -275,7 +275,7 @@ func (f finder[T]) find(c *Call, get func(store.Scope, resource.Kind, string) (r
 	return Item[T]{rec, form}, err
 }
 
-// sought says which record a path names.
+// sought specifies which record a path names.
 type sought struct {
 	kind               resource.Kind
 	param              string

@@ -69,7 +69,7 @@ type Route struct {
 	Unparsed bool
 	// Binary is a media type beside JSON of answers and refusals; "": none.
 	Binary string
-	// Each says that the body is one object, or a list of at most so many; Call.Each
+	// Each means that the body is one object, or a list of at most so many; Call.Each
 	// has them.
 	Each int
 
@@ -109,7 +109,7 @@ type Route struct {
 	mistake error // of the description that made the route
 }
 
-// BodyMode says how a body is checked.
+// BodyMode specifies how a body is checked.
 type BodyMode uint8
 
 const (

@@ -214,7 +214,7 @@ func (f *Field) showMembers(raw json.RawMessage) any {
 	return out
 }
 
-// render is a record as reads of one show it; list leaves out what lists do.
+// render is a record as reads of one show it; list omits what lists do.
 func (s *shape) render(c *Call, it stored, list bool) (Members, error) {
 	var body map[string]json.RawMessage
 	if len(it.Body) > 0 && it.Body[0] == '{' {

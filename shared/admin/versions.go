@@ -11,7 +11,7 @@ import (
 	"gateway/shared/resource"
 )
 
-// Versions says that a resource has a history: a version for each change of its
+// Versions means that a resource has a history: a version for each change of its
 // content, from 1.
 //
 // Without Publish a new version is the content from then on. With it, the
@@ -36,7 +36,7 @@ type Versions[T any] struct {
 	// keep the values of the newest version; without it, all of Together must be given.
 	Patch    bool
 	Together []string
-	// Drafted says what of the record an update answers that made a version which
+	// Drafted specifies what of the record an update answers that made a version which
 	// is not published yet; nil: what every update answers.
 	Drafted *Reply
 	// Ready refuses a version that may not be published or labelled yet; nil: all may be.

@@ -33,7 +33,7 @@ import (
 // Backends are the stores of one installation.
 type Backends struct {
 	Store store.Store
-	// Embedded says that this process is the store's only writer.
+	// Embedded means that this process is the store's only writer.
 	Embedded bool
 	Bucket   blob.Bucket
 	Audit    queue.Queue // audit records on their way to the audit table

@@ -29,7 +29,7 @@ type SetUp struct {
 
 // Setup makes the first organization, with inline configuration off, a workspace and two
 // keys, and notes them in the audit log. It works once: where the organization exists, even
-// because another call has just made it, nothing changes and the error says so.
+// because another call has just made it, nothing changes and the error reports it.
 func (c *Core) Setup(ctx context.Context) (*SetUp, error) {
 	out := &SetUp{Organisation: defaultTenant, Workspace: defaultTenant, Note: "Keep these keys: they are shown this once, only their hashes are stored."}
 	out.AdminKey, _ = identity.NewSecret()

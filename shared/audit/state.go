@@ -196,7 +196,7 @@ const lastMilli = 9_223_372_036_853
 const maxStates = 10_000
 
 // At gives a resource as it was at a time. ok is false if the trail knows of none; a
-// resource that was deleted by then gives a state that says so. is chooses among resources
+// resource that was deleted by then gives a state that reports it. is chooses among resources
 // with the same id, by kind and id of the workspace.
 func (r *Reader) At(ctx context.Context, org, id string, at time.Time, is func(k resource.Kind, workspace string) bool) (State, bool, error) {
 	// Callers specify times in milliseconds: the entire millisecond counts.

@@ -138,7 +138,7 @@ func (f *Flat) load(ctx context.Context, b Bucket) (*flatBucket, error) {
 }
 
 // present is the bucket that requests now find in memory. Since had was loaded, it may have
-// been forgotten and read again, perhaps before the row that is being written. A bucket
+// been evicted and read again, perhaps before the row that is being written. A bucket
 // that is read later finds that row.
 func (f *Flat) present(b Bucket, had *flatBucket) *flatBucket {
 	f.mu.Lock()
@@ -149,7 +149,7 @@ func (f *Flat) present(b Bucket, had *flatBucket) *flatBucket {
 	return had
 }
 
-// fill reads a bucket's rows. A bucket that cannot be read is forgotten, so that the next
+// fill reads a bucket's rows. A bucket that cannot be read is evicted, so that the next
 // request tries again; a vector that cannot be opened is omitted.
 func (f *Flat) fill(ctx context.Context, b Bucket, into *flatBucket) {
 	defer close(into.ready)
@@ -187,7 +187,7 @@ func (f *Flat) evict(b Bucket, bucket *flatBucket) {
 	}
 }
 
-// grown counts a bucket's memory and forgets those used longest ago when all
+// grown counts a bucket's memory and evicts those used longest ago when all
 // take too much.
 func (f *Flat) grown(b Bucket, bucket *flatBucket) {
 	size := bucket.size()

@@ -6,7 +6,7 @@
 // The guard works where the address is final: in net.Dialer.ControlContext, after the
 // name was looked up and before the socket connects. So it does not matter what a name
 // resolved to a moment earlier, how an address was spelled, or where a redirect points.
-// CheckURL rejects earlier and says why, but nothing relies on it having been called.
+// CheckURL rejects earlier and explains why, but nothing relies on it having been called.
 //
 // What must never come in: a second dialer, an http.Client that another package made,
 // proxies from the environment.

@@ -84,7 +84,7 @@ func (t *HTTP1) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, errUndecided
 }
 
-// errUndecided says that a host offers HTTP/2 and then rejects it, again and again.
+// errUndecided reports that a host offers HTTP/2 and then rejects it, again and again.
 var errUndecided = errors.New("egress: the host does not decide for a protocol")
 
 // takes reports whether this transport can send the request, and gives its body.
@@ -119,7 +119,7 @@ func plainHost(h string) bool {
 	return h != ""
 }
 
-// errHTTP2 says that a request must be sent as a stream.
+// errHTTP2 reports that a request must be sent as a stream.
 var errHTTP2 = errors.New("egress: HTTP/2 is to be used")
 
 // keyOf is the key of a request's connections.

@@ -324,7 +324,7 @@ type turnState struct {
 	err        error // the write's error
 }
 
-// errStale says that a connection was closed, or received unrequested bytes, while it was
+// errStale reports that a connection was closed, or received unrequested bytes, while it was
 // idle.
 var errStale = errors.New("egress: the connection is stale")
 

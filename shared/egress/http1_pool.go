@@ -177,7 +177,7 @@ func (p *idlePool) purge(now time.Time) {
 	}
 }
 
-// expire closes connections that have been idle for too long and forgets hosts and tenants
+// expire closes connections that have been idle for too long and evicts hosts and tenants
 // without connections.
 func (p *idlePool) expire() {
 	var old []*conn

@@ -68,10 +68,10 @@ func (o *offers) set(host string, what offer) {
 	o.known[host] = what
 }
 
-// errHTTP1 says that the host did not choose HTTP/2.
+// errHTTP1 reports that the host did not choose HTTP/2.
 var errHTTP1 = errors.New("egress: the host does not support HTTP/2")
 
-// errBusy says that a host takes no further streams.
+// errBusy reports that a host takes no further streams.
 var errBusy = errors.New("egress: the host accepts no more concurrent streams")
 
 // streams are the HTTP/2 connections of a transport. net/http speaks the protocol; the pool
@@ -194,7 +194,7 @@ func (resetStream) Error() string { return "egress: the stream was reset" }
 
 const refusedStream = 7 // RFC 9113, 7: REFUSED_STREAM
 
-// unprocessed reports whether an error says that the host has done nothing for the request,
+// unprocessed reports whether an error means that the host has done nothing for the request,
 // so that it may be sent again (RFC 9113, 8.7). The texts are those of net/http, which has
 // no names for these errors.
 func unprocessed(err error) bool {

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Policy says what may be reached besides the public Internet over TLS. The zero
+// Policy specifies what may be reached besides the public Internet over TLS. The zero
 // value opens nothing more. It is read concurrently and not changed after use.
 type Policy struct {
 	// Allow holds networks that may be reached, also by plain http.

@@ -114,7 +114,7 @@ func (s *Standard) of(l lane) *http.Transport {
 	return p.transport
 }
 
-// drop forgets the lane that was used least recently.
+// drop evicts the lane that was used least recently.
 func (s *Standard) drop() (last *lanePool) {
 	var key lane
 	for l, p := range s.lanes {

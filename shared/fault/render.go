@@ -106,7 +106,7 @@ func (f *Fault) Sentence() string {
 // send a request again, whatever its status is.
 const ShouldRetry = "X-Should-Retry"
 
-// SetHeaders writes what the fault says about retrying.
+// SetHeaders writes what the fault states about retrying.
 func (f *Fault) SetHeaders(h http.Header) {
 	if f.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))

@@ -23,7 +23,7 @@ import (
 	"gateway/shared/store"
 )
 
-// KindKey is the resource kind of API keys. Organisation keys are in the organisation's scope,
+// KindKey is the resource kind of API keys. Organization keys are in the organization's scope,
 // workspace keys in their workspace's.
 const KindKey resource.Kind = "APIKEY"
 
@@ -308,7 +308,7 @@ func (k *Key) Granted(createdBy string) (rank Rank, personal bool) {
 	return RankManager, false
 }
 
-// Notice returns an event about a key for admins of the organisation, the key's owner and its
+// Notice returns an event about a key for admins of the organization, the key's owner and its
 // alert_emails. what continues the sentence after the key's name: "was rotated".
 func (k *Key) Notice(rec *resource.Record, kind, what string, more map[string]string) notice.Event {
 	data := map[string]string{"api_key_id": rec.ID, "api_key_name": rec.Name, "api_key_type": string(k.Type), "user_id": k.UserID}

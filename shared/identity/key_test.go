@@ -166,7 +166,7 @@ func TestAuthenticateFollowsTheKey(t *testing.T) {
 }
 
 // A token that was entrusted is not written again, which would empty the caches of its
-// organisation, until it is to last longer.
+// organization, until it is to last longer.
 func TestEntrustWritesOnce(t *testing.T) {
 	k := newKeyRing(t)
 	k.now = time.Now() // the store forgets by its own clock

@@ -22,7 +22,7 @@ type Principal struct {
 	KeyID         string
 	Name          string
 	Type          KeyType
-	Scope         store.Scope // Workspace is empty for organisation keys
+	Scope         store.Scope // Workspace is empty for organization keys
 	WorkspaceSlug string
 	UserID        string
 	Rank          Rank   // stored with the key; see Granted
@@ -192,7 +192,7 @@ func (a *Authenticator) Entrust(ctx context.Context, p *Principal, hash string, 
 	if p.Type != SignedToken {
 		return nil
 	}
-	// An existing row is not written again: each write invalidates the organisation's caches.
+	// An existing row is not written again: each write invalidates the organization's caches.
 	if known, err := a.ByHash(ctx, hash); err == nil && !known.Until.Before(until.Truncate(time.Millisecond)) {
 		return nil
 	}

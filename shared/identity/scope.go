@@ -7,7 +7,7 @@ import (
 )
 
 // KeyType is the type of an API key. It determines which scopes the key may hold and whether it
-// can access the entire organisation or one workspace.
+// can access the entire organization or one workspace.
 type KeyType string
 
 const (
@@ -15,7 +15,7 @@ const (
 	WorkspaceService    KeyType = "workspace-service"
 	WorkspaceUser       KeyType = "workspace-user"
 	// SignedToken is not a key of the gateway but a JSON Web Token of an issuer that the
-	// organisation trusts. It is for one workspace.
+	// organization trusts. It is for one workspace.
 	SignedToken KeyType = "jwt"
 )
 
@@ -26,7 +26,7 @@ var KeyTypes = []KeyType{OrganisationService, WorkspaceService, WorkspaceUser, S
 type holders uint8
 
 const (
-	org holders = 1 << iota // organisation-service
+	org holders = 1 << iota // organization-service
 	svc                     // workspace-service
 	usr                     // workspace-user
 	jwt                     // signed tokens, in addition to what user keys may hold

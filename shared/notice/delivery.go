@@ -221,7 +221,7 @@ type Mail struct {
 	HTML    string // "": none
 }
 
-// Mailer sends mails. An error says that the mail was not sent, and why, without naming the
+// Mailer sends mails. An error reports that the mail was not sent, and why, without naming the
 // receiver. A fault.ServiceUnavailable may pass.
 type Mailer interface {
 	Send(ctx context.Context, m Mail) error

@@ -137,7 +137,7 @@ func oneLine(s string) string {
 const queues = 4
 
 // queueOf is the partition of waiting work. Its rows sort by when they are due, so that
-// nothing is forgotten however long no worker ran.
+// nothing is lost however long no worker ran.
 func queueOf(n int) store.Partition { return store.System("NOTICES#" + strconv.Itoa(n)) }
 
 // waiting is the row of work that is due at a time.
@@ -190,7 +190,7 @@ type Webhook struct {
 	// other stops signing.
 	Slot          int        `json:"slot,omitempty"`
 	PreviousUntil *time.Time `json:"previous_secret_expires_at,omitempty"`
-	// DisabledReason says why the gateway disabled it; "" when a person did.
+	// DisabledReason explains why the gateway disabled it; "" when a person did.
 	DisabledReason string `json:"disabled_reason,omitempty" max:"255"`
 }
 

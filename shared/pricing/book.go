@@ -235,7 +235,7 @@ func (x *index) findAlias(provider, model string, o *Options) *entry {
 	return x.findVersion(provider, model)
 }
 
-// findTuned resolves ft:base:organisation:name:id. It looks among the prices of fine-tuned
+// findTuned resolves ft:base:organization:name:id. It looks among the prices of fine-tuned
 // models first.
 func (x *index) findTuned(provider, tuned string, o *Options) *entry {
 	base, _, _ := strings.Cut(tuned, ":")

@@ -85,7 +85,7 @@ func (p Price) Rate(c Class) (femtoDollars int64, declared bool) {
 // PerMinute gives the price of 60 seconds of audio in femto-dollars.
 func (p Price) PerMinute() (femtoDollars int64, ok bool) { return p.minute, p.byMinute }
 
-// PerImage says that the request is charged only by its images, not by its tokens.
+// PerImage means that the request is charged only by its images, not by its tokens.
 func (p Price) PerImage() bool { return p.perImage }
 
 // Defaults are the counts to assume when the request gives none.
@@ -127,7 +127,7 @@ func (p Price) Measures(u Usage) bool {
 	return false
 }
 
-// priced says whether a class has a price, its own or a relative's.
+// priced reports whether a class has a price, its own or a relative's.
 func (p *Price) priced(c Class) bool {
 	if p.has&(1<<c) != 0 || c == Requests || p.perImage && tokenClasses&(1<<c) != 0 {
 		return true

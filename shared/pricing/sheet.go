@@ -124,7 +124,7 @@ func (s *Sheet) read(line string) error {
 func (s *Sheet) Version() string { return s.version }
 
 // Loses names a model that would lose its price if next replaced the sheet on top of a
-// book, without saying so. Such a sheet has forgotten lines.
+// book, without saying so. Such a sheet has lost lines.
 func (s *Sheet) Loses(b *Book, next *Sheet) (model string, loses bool) {
 	if s == nil {
 		return "", false

@@ -76,9 +76,9 @@ func ClassNamed(name string) (Class, bool) {
 type Usage struct {
 	n   [NumClasses]int64
 	has uint64
-	// Estimated says that the counts are the gateway's own estimate.
+	// Estimated means that the counts are the gateway's own estimate.
 	Estimated bool
-	// Limited says that the provider's counts were more than a request can use and were
+	// Limited means that the provider's counts were more than a request can use and were
 	// replaced, see Limit.
 	Limited bool
 }

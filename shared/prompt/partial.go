@@ -64,7 +64,7 @@ type Label struct {
 	Universal bool `json:"is_universal,omitempty"`
 }
 
-// ErrCycle says that a partial would include itself.
+// ErrCycle reports that a partial would include itself.
 var ErrCycle = errors.New("would include itself")
 
 // Node is a version of a partial in the graph of texts that include each other.

@@ -71,7 +71,7 @@ type Prompt struct {
 	// Description is what the version is about.
 	Description string `json:"version_description,omitempty" max:"1024"`
 
-	// Tests are the prompt's saved table. RequireTests says that a version must have passed
+	// Tests are the prompt's saved table. RequireTests means that a version must have passed
 	// it before it is published. Both belong to the record, not to its versions.
 	Tests        []Case `json:"tests,omitempty" max:"50"`
 	RequireTests bool   `json:"require_tests,omitempty" doc:"A version can be published, labeled or used in an experiment only after it has passed the saved tests."`

@@ -94,7 +94,7 @@ func endsWord(name, model string) bool {
 	return !alphanumeric(model[len(name)])
 }
 
-// apply removes what the rule lacks, except what the model's name says that it has.
+// apply removes what the rule lacks, except what the model's name states.
 func (r *rule) apply(t *chat.Traits, has lack) {
 	l := r.lacks &^ has
 	t.NoTools = t.NoTools || l&tools != 0
@@ -121,7 +121,7 @@ var senses = []struct {
 	{"multimodal", media}, {"voice", audio}, {"audio", audio}, {"speech", audio},
 }
 
-// lackByName is what a model's name itself says that it takes.
+// lackByName returns the capabilities that a model's name states.
 func lackByName(model string) (has lack) {
 	for len(model) > 0 {
 		word, rest := model, ""

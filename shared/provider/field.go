@@ -15,7 +15,7 @@ type Field struct {
 	Aliases []string // other names in configs and configurations
 	Form    Form
 	Secret  bool // sealed and masked
-	// Need says when an integration must have the field: "" never, "always",
+	// Need specifies when an integration must have the field: "" never, "always",
 	// or "other=value" when another field has a value.
 	Need   string
 	Values []string // allowed values; nil means any

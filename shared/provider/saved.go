@@ -47,7 +47,7 @@ type Integration struct {
 	LastResetAt  *time.Time                   `json:"last_reset_at,omitempty"`
 }
 
-// SecretMapping says that a field of the credential is a secret in an external secret
+// SecretMapping means that a field of the credential is a secret in an external secret
 // manager, which is fetched when a request needs it.
 type SecretMapping struct {
 	TargetField       string `json:"target_field" min:"1" max:"255"`            // key, or configurations.<field>

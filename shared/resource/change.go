@@ -14,7 +14,7 @@ import (
 // maxAttempts is how often a change is tried when others change the same rows.
 const maxAttempts = 12
 
-// errRetry says that the closure must read again.
+// errRetry reports that the closure must read again.
 var errRetry = errors.New("resource: the resource was changed concurrently")
 
 // Change runs f and commits what it staged in one transaction, together with the

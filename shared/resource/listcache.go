@@ -188,7 +188,7 @@ const (
 )
 
 // end brings the lists up to date. If it is not known whether the change was made, all
-// lists of the organization are forgotten.
+// lists of the organization are evicted.
 func (ch *listChange) end(how outcome) {
 	c := ch.cache
 	c.mu.Lock()
@@ -217,7 +217,7 @@ func (ch *listChange) end(how outcome) {
 	}
 }
 
-// evictOrg forgets all lists of an organization, including those that are being read.
+// evictOrg evicts all lists of an organization, including those that are being read.
 func (c *listCache) evictOrg(org string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,7 +25,7 @@ const (
 	unknownFor = 1500 * time.Millisecond
 )
 
-// Bounds of what a Loader remembers. When one is exceeded, that part is forgotten.
+// Bounds of what a Loader remembers. When one is exceeded, that part is evicted.
 const (
 	maxOrganisations = 10_000
 	maxCredentials   = 200_000

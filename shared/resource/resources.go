@@ -41,7 +41,7 @@ type Resources struct {
 // Option sets up Resources.
 type Option func(*Resources)
 
-// Embedded says that this process is the only writer of the store. The writer then drops
+// Embedded means that this process is the only writer of the store. The writer then drops
 // cached lists and loaded records itself, and no generation is read.
 func Embedded() Option { return func(r *Resources) { r.embedded = true } }
 
@@ -122,7 +122,7 @@ func getByID(ctx context.Context, table store.Table, sc store.Scope, k Kind, id 
 }
 
 // GetMany reads records by id, consistently, in the order of ids and each once; absent ones
-// are left out.
+// are omitted.
 func (r *Resources) GetMany(ctx context.Context, sc store.Scope, k Kind, ids []string) ([]Record, error) {
 	keys, requested := make([]store.Key, 0, len(ids)), make([]string, 0, len(ids))
 	seen := make(map[string]bool, len(ids))

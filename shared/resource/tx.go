@@ -149,7 +149,7 @@ func (t *Tx) Create(rec *Record) error {
 	if !rec.archived {
 		t.counts[countID{rec.Scope, rec.Kind}]++
 	}
-	var exists error // likewise
+	var exists error // the same
 	if !rec.Looked {
 		exists = fault.Newf(fault.Conflict, "id", "a %s with this id already exists", word(rec.Kind))
 	}
@@ -387,7 +387,7 @@ func (t *Tx) Same(rec *Record) error {
 	}
 	key := recordKey(rec.Scope, rec.Kind, rec.ID)
 	if t.batch.has(store.Control, key) {
-		return nil // the condition of its write says so
+		return nil // the condition of its write reports it
 	}
 	t.batch.stage(place{store.Control, key}, staged{action: store.Action{Table: store.Control, Check: &store.Check{
 		Key: key, If: []store.Cond{store.IfEqual(store.At("rev"), rec.Rev)},

@@ -41,7 +41,7 @@ type result struct {
 }
 
 // loading is a running read. failed is an error of the store, which is returned to those
-// who wait and then forgotten.
+// who wait and then evicted.
 type loading struct {
 	done   chan struct{}
 	result *result
@@ -206,7 +206,7 @@ func fill[T any](ctx context.Context, v *View, s *slot, read func(context.Contex
 var errInterrupted = errors.New("resource: the read was interrupted")
 
 // countAbsent bounds what a caller can make the view remember by asking for ids that do not
-// exist: beyond the bound the view forgets all that it has loaded.
+// exist: beyond the bound the view evicts all that it has loaded.
 func (v *View) countAbsent() {
 	if v.absent.Add(1) > maxAbsent {
 		v.absent.Store(0)

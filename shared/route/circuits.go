@@ -22,7 +22,7 @@ type ConfigKey struct {
 }
 
 // maxCircuitConfigs bounds the configs with states. Beyond it, configs with nothing to
-// report are forgotten first, and then any.
+// report are evicted first, and then any.
 const maxCircuitConfigs = 4096
 
 // NewCircuits returns empty states; now is the clock.
@@ -31,7 +31,7 @@ func NewCircuits(now func() time.Time) *Circuits {
 }
 
 // Of gives the breakers of one config. The same key gives the same value until it is
-// forgotten because of the bound.
+// evicted because of the bound.
 func (c *Circuits) Of(key ConfigKey) *ConfigCircuits {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -41,7 +41,7 @@ const (
 	MaxHold               = 20 * time.Second // also the standard
 	MaxStreamTimeout      = 10 * time.Minute // of first_token_timeout and stream_idle_timeout
 	MaxConditions         = 1000             // of one strategy, where configs are saved
-	MaxListed             = 1000             // entries of any other list, likewise
+	MaxListed             = 1000             // entries of any other list, the same
 )
 
 // Config is one node of a config object: the root and each target have the
@@ -70,8 +70,8 @@ type Config struct {
 	Breaker        *Breaker
 	PromptCache    *PromptCache
 	RequestTimeout *int64 // milliseconds; 0 switches an inherited timeout off
-	FirstToken     *int64 // first_token_timeout, likewise
-	StreamIdle     *int64 // stream_idle_timeout, likewise
+	FirstToken     *int64 // first_token_timeout, the same
+	StreamIdle     *int64 // stream_idle_timeout, the same
 	Hold           *int64 // first_event_hold_ms; 0: the beginning of a stream is not held
 	CustomHost     *string
 	ForwardHeaders []string // nil: absent

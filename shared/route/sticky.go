@@ -152,7 +152,7 @@ type stickyEntry struct {
 	until time.Time
 }
 
-// maxPicks bounds the picks that are remembered. Beyond it, expired ones are forgotten
+// maxPicks bounds the picks that are remembered. Beyond it, expired ones are evicted
 // first, and then any: the hash gives the same target again.
 const maxPicks = 50_000
 

@@ -293,7 +293,7 @@ func (w *Walk) choose(n *node, probe bool) (child *node, claimed bool, f *fault.
 	}
 }
 
-// pick takes one of the candidates, as the strategy says.
+// pick takes one of the candidates, as specified by the strategy.
 func (w *Walk) pick(n *node, candidates []*node) (*node, *fault.Fault) {
 	switch {
 	case n.mode == ModeLoadbalance:
@@ -304,7 +304,7 @@ func (w *Walk) pick(n *node, candidates []*node) (*node, *fault.Fault) {
 	return candidates[0], nil
 }
 
-// healthy leaves out the children with an open breaker. If all are open, the breakers are
+// healthy omits the children with an open breaker. If all are open, the breakers are
 // ignored.
 func (w *Walk) healthy(n *node) (candidates []*node, bypass bool) {
 	if w.ctx.Breakers == nil || !n.guards || w.ctx.Breakers.Quiet() {

@@ -246,7 +246,7 @@ type Check struct {
 	If  []Cond
 }
 
-// ConditionError says that a condition did not hold.
+// ConditionError reports that a condition did not hold.
 type ConditionError struct {
 	Action  int  // index in the transaction; 0 for single writes
 	Key     Key  // of the row

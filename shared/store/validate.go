@@ -364,7 +364,7 @@ func ValidateActions(actions []Action) error {
 	return nil
 }
 
-// Known says whether the table is one of TableNames.
+// Known reports whether the table is one of TableNames.
 func (n TableName) Known() bool {
 	switch n {
 	case Control, Keys, Rate, Spend, Usage, Audit:

@@ -56,7 +56,7 @@ func TestRuleOfEachRight(t *testing.T) {
 func TestEveryRightHasARule(t *testing.T) {
 	for _, r := range AllRights() {
 		if r.Category == "" {
-			continue // the organisation's alone
+			continue // the organization's alone
 		}
 		o := Open{}
 		found := false

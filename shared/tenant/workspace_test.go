@@ -89,7 +89,7 @@ func TestGuardrailsOfAWorkspace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // the lists of the organisation stay as they are
+		for range 2 { // the lists of the organization stay as they are
 			in, out := e.Guardrails(of)
 			if got := strings.Join(in, " ") + "|" + strings.Join(out, " "); got != c.want {
 				t.Errorf("%+v: %s, want %s", c.w, got, c.want)

@@ -21,7 +21,7 @@ type Record struct {
 	// Identity.
 	Org, Workspace         string // ids
 	WorkspaceSlug          string
-	KeyID, KeyType         string // organisation-service, workspace-service, workspace-user, jwt
+	KeyID, KeyType         string // organization-service, workspace-service, workspace-user, jwt
 	KeyName                string // for metrics of the same process: it is not stored
 	UserID                 string
 	EndUser                string            // metadata _user

@@ -63,7 +63,7 @@ type operation struct {
 	} `json:"responses"`
 }
 
-// ofKeys is how the document says that keys of the gateway are taken.
+// ofKeys is how the document declares that keys of the gateway are taken.
 const ofKeys = "Gateway-Key"
 
 // inference is the tag of requests to models.

@@ -243,7 +243,7 @@ func (v *visit) use() (any, error) {
 	return v.toolResult(string(got.Body), got.Status >= http.StatusBadRequest), nil
 }
 
-// unknown says why there is no such tool.
+// unknown explains why there is no such tool.
 func (v *visit) unknown(name string) string {
 	all, err := v.Server.tools()
 	if err == nil && slices.ContainsFunc(all, func(t Tool) bool { return t.Name == name && !t.Reads() }) && !v.call.Query.Bool("writes") {

@@ -59,7 +59,7 @@ type Report struct {
 	Memory                int            // MB of the function
 }
 
-// Wrong says what went wrong; nil when nothing did.
+// Wrong is the failure; nil if there was none.
 func (r *Report) Wrong() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {

@@ -46,7 +46,7 @@ func (w *worker) do(k int64, from time.Time) {
 	reused := w.conn != nil
 	first, err := w.exchange()
 	if err != nil && reused && errors.Is(err, io.EOF) {
-		// The server had closed the idle connection; that is not a failure, so send once more.
+		// The server had closed the idle connection; that is not a failure, so send again.
 		w.close()
 		first, err = w.exchange()
 	}
@@ -116,7 +116,7 @@ func (w *worker) exchange() (first time.Time, err error) {
 	return first, nil
 }
 
-// head is what the head of an answer says about its body.
+// head is what the head of an answer states about its body.
 type head struct {
 	status  string
 	length  int // -1: unknown

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Spec says what to send and how.
+// Spec specifies what to send and how.
 type Spec struct {
 	URL     string
 	Headers map[string]string

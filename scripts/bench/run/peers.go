@@ -220,7 +220,7 @@ func startOn(addr string, env, args []string) (*process, error) {
 
 func portOf(base string) string { return base[strings.LastIndexByte(base, ':')+1:] }
 
-// versionOf is what a program says of its version.
+// versionOf is what a program states about its version.
 func versionOf(program string) string {
 	out, _ := exec.Command(program, "-v").CombinedOutput()
 	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
@@ -365,7 +365,7 @@ func build(ctx context.Context, dir string, packages map[string]string) (map[str
 	return out, nil
 }
 
-// start runs a server and waits for the line that says where it listens: it begins with
+// start runs a server and waits for the line that specifies where it listens: it begins with
 // announce and ends with the address.
 func start(announce string, env []string, path string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(path, args...), exited: make(chan struct{})}

@@ -207,7 +207,7 @@ type target struct {
 	keys    []string // keys of the gateway with limits
 	// translates: cells for an Anthropic upstream are translated, not forwarded.
 	translates bool
-	peer       bool // a cell that it cannot do is left out
+	peer       bool // a cell that it cannot do is omitted
 	pid        int
 }
 

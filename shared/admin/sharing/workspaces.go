@@ -145,7 +145,7 @@ func (w Workspaces[T]) put(c *admin.Call) (any, error) {
 	})
 }
 
-// Apply changes entries as the body says.
+// Apply changes entries as specified by the body.
 func Apply(c *admin.Call, entries *access.Workspaces) error {
 	sent := c.Body.Objects("workspaces")
 	ids, err := named(c, sent)

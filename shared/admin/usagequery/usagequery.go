@@ -161,7 +161,7 @@ func Entries(q admin.Values, name string) []string {
 	return entries
 }
 
-// Fields are the parameters that choose records. timed says that both ends of
+// Fields are the parameters that choose records. timed means that both ends of
 // the time must be given.
 func Fields(timed bool) []admin.Field {
 	out := []admin.Field{
@@ -281,7 +281,7 @@ func PageFields(size, maxSize int64) []admin.Field {
 	}
 }
 
-// Page reads the parameters of PageFields: how many entries to leave out, and
+// Page reads the parameters of PageFields: how many entries to skip, and
 // how many to give.
 func Page(q admin.Values, size int64) (offset, limit int) {
 	if q.HasValue("page_size") {

@@ -158,7 +158,7 @@ func called(r *http.Request) (service, action string) {
 	return "", ""
 }
 
-// Variables that say where the vectors of the semantic cache are: in an S3 vector bucket,
+// Variables that specify where the vectors of the semantic cache are: in an S3 vector bucket,
 // or in a DynamoDB table with vector indexes. Without either they are in the other tables,
 // which suits thousands of questions a workspace, not millions.
 const (

@@ -40,7 +40,7 @@ const (
 	// RunQueue is opened wherever its variable is set. A process that names it cannot start
 	// without.
 	RunQueue
-	// ExportQueue likewise.
+	// ExportQueue the same.
 	ExportQueue
 )
 

@@ -75,7 +75,7 @@ func trusting(client *awshttp.BuildableClient, file string) (*awshttp.BuildableC
 	}), nil
 }
 
-// expiryWindow is how long before their end credentials are fetched anew.
+// expiryWindow is how long before their end credentials are fetched again.
 const expiryWindow = 5 * time.Minute
 
 // credentialsOfEnvironment returns the credentials in variables, or those of the endpoint that

@@ -14,7 +14,7 @@ import (
 func legalID(id string) string { return chat.LegalName(id, len(id)) }
 
 // assistant writes a message of the assistant: reasoning first, then the rest in order.
-// last says that it is the last of the conversation, which the model continues.
+// last means that it is the last of the conversation, which the model continues.
 func assistant(e *requestEncoder, m *chat.Message, last bool) (int, error) {
 	dropName(e, m)
 	e.b = append(e.b, `{"role":"assistant","content":[`...)

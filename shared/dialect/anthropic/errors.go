@@ -143,7 +143,7 @@ func inBandError(data []byte) *fault.Fault {
 	return providerFault(p)
 }
 
-// tooLong is how this shape says that a conversation does not fit the context. Agents look for
+// tooLong is how this shape reports that a conversation does not fit the context. Agents look for
 // these words before they compact their history.
 const tooLong = "prompt is too long"
 

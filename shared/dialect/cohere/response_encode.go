@@ -210,7 +210,7 @@ func Failure(native, message string) *fault.Fault {
 	return upstream.Failed(status, "", message)
 }
 
-// Failed reports whether a finish reason says that the answer failed.
+// Failed reports whether a finish reason means that the answer failed.
 func Failed(native string) bool {
 	return native == "ERROR" || native == "TIMEOUT" || native == "USER_CANCEL"
 }

@@ -169,7 +169,7 @@ func invalidAnswer(cause error) *fault.Fault {
 	return f
 }
 
-// failedAnswer is the fault for a finish reason that says that nothing useful was made. It
+// failedAnswer is the fault for a finish reason that reports that nothing useful was made. It
 // is worth a retry.
 func failedAnswer(native, message string) *fault.Fault {
 	text := "The model did not finish: " + native

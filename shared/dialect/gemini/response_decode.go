@@ -160,7 +160,7 @@ func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) 
 		if h.blocked == "" {
 			return nil, invalidAnswer(nil)
 		}
-		// A blocked prompt has no candidates, and is answered with a choice that says so.
+		// A blocked prompt has no candidates, and is answered with a choice that reports it.
 		r.Choices = []chat.Choice{{Stop: chat.StopFilter, Native: h.blocked}}
 	}
 	h.count()

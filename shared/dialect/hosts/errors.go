@@ -8,7 +8,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Refusal is how a host says that a conversation is too long, or that an account has no
+// Refusal is how a host reports that a conversation is too long, or that an account has no
 // money. A row matches the code, the type, or words of the message in lower case.
 type Refusal struct {
 	Code, Type, Text string
@@ -51,7 +51,7 @@ var Overflows = []Refusal{
 	{Text: "prompt token count of", Host: "github copilot"},                                               // kortix-ai/suna#6368, 2026-11-28
 }
 
-// Balances are how hosts say that the account has no money or quota left. Clients must not
+// Balances are how hosts report that the account has no money or quota left. Clients must not
 // try again as they do after a rate limit.
 var Balances = []Refusal{
 	{Code: "insufficient_quota", Host: "openai"},                     // platform.openai.com/docs/guides/error-codes, 2026-11-28

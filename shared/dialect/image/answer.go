@@ -20,7 +20,7 @@ type answer struct {
 	data   []string // base64
 	urls   []string
 	reason string // why an image is missing
-	failed bool   // the host says so
+	failed bool   // the host reports it
 }
 
 // members are the names under which a host's answer holds its images: strings,
@@ -94,7 +94,7 @@ func (m members) object(d *wire.Decoder, a *answer) {
 	}
 }
 
-// blocked reports whether a finish reason says that there is no image.
+// blocked reports whether a finish reason means that there is no image.
 func blocked(reason string) bool { return reason == "CONTENT_FILTERED" || reason == "ERROR" }
 
 // filtered is the refusal for an answer without an image.

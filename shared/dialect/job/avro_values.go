@@ -9,7 +9,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// avroReader reads values. bad says that they do not fit their types.
+// avroReader reads values. bad means that they do not fit their types.
 type avroReader struct {
 	b   []byte
 	bad bool

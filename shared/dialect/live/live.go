@@ -12,7 +12,7 @@ import (
 // Wire reads the messages of one session. Client and Provider are each called by one
 // goroutine, everything else by any.
 type Wire interface {
-	// Opens reads the first message of a client. The error is a 400 that says why no
+	// Opens reads the first message of a client. The error is a 400 that explains why no
 	// session begins with it.
 	Opens(first []byte) (Opening, error)
 	// Opening is the client's first message as it goes to the provider, which knows the model
@@ -63,7 +63,7 @@ type Content struct {
 	Called   string // of the provider: arguments of the model's calls
 	Voice    string // of the provider: a piece of the transcript of the client's speech
 	Complete bool   // all speech so far is complete
-	Last     bool   // the provider says nothing more
+	Last     bool   // the provider sends nothing more
 	Again    string // of the provider's: the handle that resumes the session
 }
 

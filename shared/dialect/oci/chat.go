@@ -95,7 +95,7 @@ func stopAfter(native string, calls int) chat.StopReason {
 	return stop
 }
 
-// failed reports whether a finishReason says that the answer failed.
+// failed reports whether a finishReason means that the answer failed.
 func failed(native string) bool {
 	return native == "ERROR" || native == "USER_CANCEL" || native == "TIMEOUT" || native == "error"
 }

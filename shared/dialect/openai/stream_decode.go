@@ -147,7 +147,7 @@ func (s *streamDecoder) ordinary(data []byte) []byte {
 	return nil
 }
 
-// start returns the first delta, when the chunk says who answers.
+// start returns the first delta, when the chunk specifies who answers.
 func (s *streamDecoder) start(emit func(*chat.Delta) error) error {
 	c := &s.c
 	if len(c.model) > 0 && s.m.Model == "" {

@@ -319,7 +319,7 @@ func bound(in map[string][]byte, field string) (int64, error) {
 	return 0, nil
 }
 
-// unreadable says that a member does not have the required shape.
+// unreadable reports that a member does not have the required shape.
 func unreadable(field string, err error) *fault.Fault {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
 		field = wrong.Field

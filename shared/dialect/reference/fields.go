@@ -59,7 +59,7 @@ type field struct {
 	kind Kind
 	form form
 	// context: the provider adds stored or fetched content to the input of the model, so
-	// that the size of the request says nothing about the number of its tokens.
+	// that the size of the request contains nothing about the number of its tokens.
 	context bool
 	// prefixes of the ids of a field with values that may also be plain names known to
 	// every account: voices and skills of the provider.

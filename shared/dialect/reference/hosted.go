@@ -9,7 +9,7 @@ import (
 )
 
 // Hosted is a tool that the provider runs itself: what the tool finds is added to the input of
-// the model, so that the size of the request says nothing about the number of its tokens.
+// the model, so that the size of the request contains nothing about the number of its tokens.
 type Hosted struct {
 	Field string // path of the tool, such as tools[0]
 	Label string // server_label of a tool server
@@ -25,7 +25,7 @@ var hostedTypes = []string{
 	"browsersearch", "browserautomation", "googlesearch", "googlemaps", "urlcontext", "enterprisewebsearch", "retrieval", "documentlibrary",
 }
 
-// hostedKeys are the canonical keys by which Google's and Amazon's tools say what they are.
+// hostedKeys are the canonical keys by which Google's and Amazon's tools specify what they are.
 var hostedKeys = map[string]bool{
 	"googlesearch": true, "googlesearchretrieval": true, "googlemaps": true, "urlcontext": true, "codeexecution": true, "enterprisewebsearch": true,
 	"filesearch": true, "retrieval": true, "mcpservers": true, "systemtool": true,

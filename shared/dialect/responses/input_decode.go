@@ -30,7 +30,7 @@ func (q *requestDecoder) input() {
 type itemList struct {
 	q    *requestDecoder
 	turn int // index of the assistant's message that items are added to; -1: none
-	// afterAssistant says that the item before was a message of the assistant: then another one begins
+	// afterAssistant means that the item before was a message of the assistant: then another one begins
 	// a new turn.
 	afterAssistant bool
 }

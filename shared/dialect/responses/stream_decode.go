@@ -210,7 +210,7 @@ func failureOf(e *streamEvent, d *wire.Decoder, usage *pricing.Usage) *fault.Fau
 	return end.fault()
 }
 
-// start returns the first delta, when the response says who answers.
+// start returns the first delta, when the response specifies who answers.
 func (s *streamDecoder) start(e *streamEvent, emit func(*chat.Delta) error) error {
 	if s.started {
 		return nil

@@ -8,7 +8,7 @@
 //
 // min and max bound the characters of a text, the entries of a list or a map, and the value
 // of a number. enum lists the allowed texts. each bounds the entries of a list or a map. If
-// a member may be left out, its zero value is within every bound.
+// a member may be omitted, its zero value is within every bound.
 package bound
 
 import (

@@ -73,7 +73,7 @@ type installation struct {
 	t         testing.TB
 	resources *resource.Resources
 	v         *jwt.Verifier
-	workspace map[string]string // id by organisation
+	workspace map[string]string // id by organization
 	settings  atomic.Pointer[map[string]jwt.Settings]
 	clock     atomic.Int64
 	refusals  []jwt.Refusal

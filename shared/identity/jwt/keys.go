@@ -23,10 +23,10 @@ const (
 	refetchInterval = time.Minute     // interval of fetching for a missing key, and after a failure
 	fetchTimeout    = 5 * time.Second // of one request
 	maxSet          = 256 << 10       // bytes
-	maxSets         = 10_000          // organisations with cached sets per process
+	maxSets         = 10_000          // organizations with cached sets per process
 )
 
-// Settings locate an organisation's keys: at an address or inline.
+// Settings locate an organization's keys: at an address or inline.
 type Settings struct {
 	URL string
 	Set json.RawMessage // {"keys":[...]}
@@ -42,7 +42,7 @@ func (s Settings) fingerprint() [sha256.Size]byte {
 	return sha256.Sum256(append([]byte(s.URL+"\x00"), s.Set...))
 }
 
-// CheckSet returns an error for an invalid key set in an organisation's settings.
+// CheckSet returns an error for an invalid key set in an organization's settings.
 func CheckSet(raw json.RawMessage) error {
 	if len(raw) > maxSet {
 		return fmt.Errorf("must have at most %d bytes", maxSet)

@@ -30,13 +30,13 @@ type Options struct {
 	Loader *resource.Loader
 	Client http.RoundTripper // guarded, because customers configure the addresses of key sets
 	Now    func() time.Time
-	// Settings returns the location of an organisation's keys.
+	// Settings returns the location of an organization's keys.
 	Settings func(id string, o *tenant.Organisation) Settings
 	// ConfigKind is the kind of configs. A missing default config is ignored.
 	ConfigKind resource.Kind
 	// Users finds the platform user of an email address. It may be nil.
 	Users Users
-	// Refused is called for each rejection with a known organisation, at most once a minute per
+	// Refused is called for each rejection with a known organization, at most once a minute per
 	// token. It may be nil.
 	Refused func(ctx context.Context, org string, r Refusal)
 }
@@ -63,7 +63,7 @@ type Verifier struct {
 	now    func() time.Time
 
 	mu      sync.Mutex
-	sets    map[string]*keySet // by organisation
+	sets    map[string]*keySet // by organization
 	known   map[[sha256.Size]byte]*known
 	refused map[[sha256.Size]byte]time.Time // recently reported tokens
 }
@@ -87,7 +87,7 @@ func New(o Options) *Verifier {
 // Is reports whether a credential is a token and not a key.
 func (v *Verifier) Is(credential string) bool { return Is(credential) }
 
-// Verify returns the principal of a token: 401 if the token is invalid or its organisation
+// Verify returns the principal of a token: 401 if the token is invalid or its organization
 // unknown, 403 if its workspace or user is not available, 503 if keys or stores cannot be read.
 func (v *Verifier) Verify(ctx context.Context, token string, by identity.AuthenticationAttempt) (*identity.Principal, error) {
 	org, p, err := v.verify(ctx, token)
@@ -97,7 +97,7 @@ func (v *Verifier) Verify(ctx context.Context, token string, by identity.Authent
 	return p, err
 }
 
-// verify also returns the organisation if it exists.
+// verify also returns the organization if it exists.
 func (v *Verifier) verify(ctx context.Context, token string) (string, *identity.Principal, error) {
 	if len(token) > maxToken {
 		return "", nil, invalid("it has more than %d bytes", maxToken)
@@ -134,7 +134,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (string, *identity.
 	return organisation, p, err
 }
 
-// organisation returns the organisation's view and the location of its keys. The view is nil if
+// organisation returns the organization's view and the location of its keys. The view is nil if
 // there is no such organisation.
 func (v *Verifier) organisation(ctx context.Context, id string) (*resource.View, Settings, error) {
 	there, err := v.Loader.Exists(ctx, id)
@@ -218,7 +218,7 @@ func (v *Verifier) admit(ctx context.Context, view *resource.View, at Settings, 
 	return k, nil
 }
 
-// fresh rejects a token that exceeds the organisation's session lifetime.
+// fresh rejects a token that exceeds the organization's session lifetime.
 func (v *Verifier) fresh(at Settings, k *known) error {
 	switch {
 	case at.MaxAge == 0:
@@ -285,7 +285,7 @@ func reasonOf(err error) error {
 	return invalid("it cannot be read: exp, nbf and iat must be numbers, and the signature base64url without padding")
 }
 
-// set returns the key set of an organisation under its current settings.
+// set returns the key set of an organization under its current settings.
 func (v *Verifier) set(org string, at Settings) *keySet {
 	of := at.fingerprint()
 	v.mu.Lock()

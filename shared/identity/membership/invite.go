@@ -197,7 +197,7 @@ func errGone() error {
 	return fault.New(fault.NotFound, "token", "This invitation is no longer valid; ask for another")
 }
 
-// OfToken returns the organisation and the id of a token's invite.
+// OfToken returns the organization and the id of a token's invite.
 func OfToken(ctx context.Context, s store.Store, token string) (org store.Scope, id string, err error) {
 	if token == "" || len(token) > maxToken {
 		return org, "", errGone()
@@ -226,7 +226,7 @@ func PendingFor(tx *resource.Tx, org store.Scope, email string) (id string, ok b
 		return rec.ID, false, nil
 	}
 	err = form.sponsored(tx, org)
-	if fault.Is(err, fault.NotAllowed) { // the link says so; signing in does without
+	if fault.Is(err, fault.NotAllowed) { // the link reports it; signing in does without
 		return rec.ID, false, nil
 	}
 	return rec.ID, err == nil, err

@@ -15,7 +15,7 @@ import (
 )
 
 // Holds checks that a user may have a key in a workspace, as a member or as an admin of the
-// organisation, and makes the transaction conditional on it. field names the user in the fault,
+// organization, and makes the transaction conditional on it. field names the user in the fault,
 // which does not reveal who exists elsewhere.
 func Holds(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
 	refused := fault.Invalid(field, "must name a member of the workspace")
@@ -155,7 +155,7 @@ func useConfig(tx *resource.Tx, rec *resource.Record, k *identity.Key, name stri
 	return tx.Use(cfg.Ref(), rec.Ref())
 }
 
-// Rotating sets the rotation that the organisation requires, unless the key has one.
+// Rotating sets the rotation that the organization requires, unless the key has one.
 func Rotating(k *identity.Key, s *tenant.Settings, at time.Time) {
 	if s.RotationPeriod == 0 || k.Rotation != nil {
 		return

@@ -1,4 +1,4 @@
-// Package membership manages the users of an organisation, their roles in it and in its
+// Package membership manages the users of an organization, their roles in it and in its
 // workspaces, groups and invitations. A user belongs to the organisation. Its memberships are
 // stored in the workspaces and, as a list, with the user.
 //
@@ -20,7 +20,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Kinds of stored resources. Users and invites belong to the organisation, members to their
+// Kinds of stored resources. Users and invites belong to the organization, members to their
 // workspace; the id of a member is the user's.
 const (
 	KindUser   resource.Kind = "USER"
@@ -28,7 +28,7 @@ const (
 	KindInvite resource.Kind = "INVITE"
 )
 
-// Roles. Owner is only a role of the organisation, Manager only of a workspace.
+// Roles. Owner is only a role of the organization, Manager only of a workspace.
 const (
 	Owner   = "owner"
 	Admin   = "admin"
@@ -204,7 +204,7 @@ func (u *User) fields() map[string]string {
 	return out
 }
 
-// countOwners counts an organisation's owners. The count never falls to zero, even if two
+// countOwners counts an organization's owners. The count never falls to zero, even if two
 // owners leave concurrently.
 func countOwners(tx *resource.Tx, org store.Scope, delta int64) {
 	u := &store.Update{Key: org.Organisation().Partition().Key("OWNERS"), Add: []store.Increment{{Path: store.At("n"), By: delta}}}
@@ -216,7 +216,7 @@ func countOwners(tx *resource.Tx, org store.Scope, delta int64) {
 	tx.Do(store.Action{Table: store.Control, Update: u}, last)
 }
 
-// ErrLastOwner returns the fault for a change that would leave an organisation without owners.
+// ErrLastOwner returns the fault for a change that would leave an organization without owners.
 func ErrLastOwner() error {
 	return fault.New(fault.NotAllowed, "", "The last owner of the organization cannot be removed or demoted; make another user an owner first")
 }

@@ -19,7 +19,7 @@ import (
 // The row with the keys of an installation.
 var row = store.System("SIGNING").Key("KEYS")
 
-// sealed is the seal binding of the keys, which no organisation's data key opens.
+// sealed is the seal binding of the keys, which no organization's data key opens.
 var sealed = seal.Binding{Org: "#installation", Table: "mcp", PK: row.PK(), SK: row.SK()}
 
 // Times for reading the keys.

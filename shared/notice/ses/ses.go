@@ -24,7 +24,7 @@ type Mailer struct {
 	identity string
 }
 
-// Options says who sends.
+// Options specifies who sends.
 type Options struct {
 	From string // an address of a verified identity
 	// Identity is the ARN of that identity, which permissions may be bound to; "": the

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/pricing"
 )
 
-// field is what an attribute says about a request.
+// field is what an attribute states about a request.
 type field uint8
 
 const (

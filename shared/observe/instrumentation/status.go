@@ -74,7 +74,7 @@ func (r *reader) statusOf(t *otlp.ReceivedSpan, finish string) int {
 	return 500
 }
 
-// failureText is what a failed span says about its failure.
+// failureText is what a failed span states about its failure.
 func (r *reader) failureText(t *otlp.ReceivedSpan) string {
 	for _, s := range []string{t.Message, r.failure.text, r.text(errText), r.failure.kind, r.text(errType)} {
 		if s != "" {

@@ -18,7 +18,7 @@ type Span struct {
 	Logged     bool           // it is a call that the gateway has logged, and counts in any case
 }
 
-// Verdict says how a span is charged.
+// Verdict specifies how a span is charged.
 type Verdict struct {
 	Counts bool
 	Usage  *pricing.Usage // what it is charged for, if it counts

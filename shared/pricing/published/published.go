@@ -40,7 +40,7 @@ const (
 // maxRow bounds a packed sheet, in bytes.
 const maxRow = 300 << 10
 
-// Options say where the sheet is.
+// Options specify where the sheet is.
 type Options struct {
 	URL   string
 	Via   http.RoundTripper // the guarded way out

@@ -34,7 +34,7 @@ type Call struct {
 	Credential string
 }
 
-// failed reports whether the call says that the provider does not work, not that the
+// failed reports whether the call shows that the provider does not work, not that the
 // request was wrong.
 func (c *Call) failed() bool {
 	switch c.Status {
@@ -137,7 +137,7 @@ type Credential struct {
 }
 
 // JudgeCredentials judges the credentials of a provider by its calls, oldest first, and by the
-// times at which credentials were refused: those are left out until a test of the provider accepts them or their keys are saved again. The state
+// times at which credentials were refused: those are omitted until a test of the provider accepts them or their keys are saved again. The state
 // of a provider whose credentials are all left out is unhealthy, and degraded if some are.
 func JudgeCredentials(of State, labels []string, calls []Call, refused map[string]time.Time, now time.Time) (State, []Credential) {
 	out := make([]Credential, len(labels))

@@ -52,7 +52,7 @@ func (r *Workspace) Percentile(k Key, c Class, p float64, look bool) (time.Durat
 }
 
 // Exceeded notes a call that was cancelled after a time. It counts as a latency of that time if
-// it took longer than the mean; otherwise it says nothing.
+// it took longer than the mean; otherwise it contains nothing.
 func (r *Workspace) Exceeded(k Key, c Class, duration time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ type extra struct {
 	pending  float64 // expected of those in progress
 }
 
-// maxSpenders limits the keys of a workspace that are remembered. A forgotten one begins anew:
+// maxSpenders limits the keys of a workspace that are remembered. An evicted one starts again:
 // it has no extra cost left until it has made other requests.
 const maxSpenders = 10_000
 

@@ -218,7 +218,7 @@ func (r *Workspace) End(k Key) {
 }
 
 // Observe counts the response of a target: a failure, a success with its latency, or a
-// response that says nothing of its target, such as 400.
+// response that contains nothing of its target, such as 400.
 func (r *Workspace) Observe(k Key, c Class, status int, duration time.Duration) {
 	success, failure := Success(status), Failure(status)
 	if !success && !failure {
@@ -242,7 +242,7 @@ func (r *Workspace) Observe(k Key, c Class, status int, duration time.Duration) 
 // Success reports whether a status is that of a target that works.
 func Success(status int) bool { return status >= 100 && status <= 299 }
 
-// Failure reports whether a status says that a target does not work: for any request, not
+// Failure reports whether a status means that a target does not work: for any request, not
 // for this one alone.
 func Failure(status int) bool {
 	switch status {

@@ -40,8 +40,8 @@ type Question struct {
 type Config struct {
 	Tree    *route.Tree
 	Slug    string // of a saved config; empty: the config is part of the query
-	ID      string // likewise
-	Version int64  // likewise
+	ID      string // the same
+	Version int64  // the same
 }
 
 // Target is a provider and a model that are called.
@@ -118,7 +118,7 @@ type course struct {
 	barred   bool          // guardrails before the call denied it
 	tripped  []string      // guardrails that fail
 	before   time.Duration // latency as recorded; 0: unknown
-	after    time.Duration // likewise, of the target that would have answered
+	after    time.Duration // the same, of the target that would have answered
 	open     []string      // reasons why parts could not be judged
 }
 

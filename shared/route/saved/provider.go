@@ -288,7 +288,7 @@ func (s *Provider) Allows(model string) error {
 	return fault.Newf(fault.ModelNotAllowed, "model", "The model %q is not enabled for provider @%s", fault.Clip(model, 300), s.Slug)
 }
 
-// Model finds what an integration says of one of its models; nil if nothing.
+// Model finds what an integration states about one of its models; nil if nothing.
 func (s *Provider) Model(name string) *provider.IntegrationModel {
 	for i := range s.Integration.Models {
 		if s.Integration.Models[i].Slug == name {

@@ -131,7 +131,7 @@ func awsRefusal(status int, kind string) error {
 // Value is a secret as its manager gave it. It is shared and never changed.
 type Value struct {
 	text string
-	// object says that the manager stores members, not a text.
+	// object means that the manager stores members, not a text.
 	object  bool
 	members map[string]json.RawMessage // members of the text, if it is a JSON object
 }

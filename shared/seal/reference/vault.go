@@ -60,7 +60,7 @@ type vault struct {
 	address string
 }
 
-// errForbidden says that Vault does not accept the token, or not for this secret.
+// errForbidden reports that Vault does not accept the token, or not for this secret.
 var errForbidden = errors.New("reference: forbidden by Vault")
 
 // vaultAnswer is what Vault answers.
@@ -119,7 +119,7 @@ func (v *vault) call(ctx context.Context, token, path string, body any) (int, *v
 }
 
 // read gives the secret at a path. A path as in Vault's command line lacks the part that
-// version 2 puts after the mount; Vault's answer says so.
+// version 2 puts after the mount; Vault's answer reports it.
 func (v *vault) read(ctx context.Context, token, path string) (*Value, error) {
 	status, a, err := v.call(ctx, token, path, nil)
 	if err != nil {

@@ -45,7 +45,7 @@ func (s *Store) do(ctx context.Context, k kind, call func(context.Context) error
 	return s.doAgain(ctx, k, &perhaps, call)
 }
 
-// doAgain is do for a call that may have been made before. perhaps says that an attempt may
+// doAgain is do for a call that may have been made before. perhaps means that an attempt may
 // have been done, and is set accordingly.
 func (s *Store) doAgain(ctx context.Context, k kind, perhaps *bool, call func(context.Context) error) error {
 	for attempt := 1; ; attempt++ {

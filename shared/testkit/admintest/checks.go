@@ -61,7 +61,7 @@ func documentMatchesRouter(t *testing.T, h *Installation) {
 			t.Errorf("%v and %v have the operationId %q", op, other, id)
 		}
 		ids[id] = op
-		// A public route may say that what its path names does not exist.
+		// A public route may report that what its path names does not exist.
 		got := h.Do(op.method, concrete(op.path, "x"), "", nil)
 		if got.Status == http.StatusNotFound && strings.Contains(string(got.Body), "no such route") || got.Status == http.StatusMethodNotAllowed {
 			t.Errorf("%s %s is documented and answers %d", op.method, op.path, got.Status)

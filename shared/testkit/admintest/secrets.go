@@ -152,7 +152,7 @@ func (h *Installation) Govern(s tenant.Settings) {
 	}
 }
 
-// rights is what the stored settings say about a caller's role.
+// rights is what the stored settings state about a caller's role.
 func (h *Installation) rights(ctx context.Context, c *admin.Caller, scope string) (allowed, decided bool, err error) {
 	if !h.governed.Load() {
 		return false, false, nil

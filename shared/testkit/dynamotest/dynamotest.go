@@ -54,7 +54,7 @@ func Start(t testing.TB) (endpoint string) {
 	return e.URL()
 }
 
-// Emulated says that Start runs the emulator, instead of using AWS_ENDPOINT_URL.
+// Emulated means that Start runs the emulator, instead of using AWS_ENDPOINT_URL.
 func Emulated() bool { return os.Getenv("AWS_ENDPOINT_URL") == "" }
 
 func moduleRoot() (string, error) {
@@ -138,7 +138,7 @@ func Open(t testing.TB, endpoint string, options ...func(*dynamo.Options)) *dyna
 //     counts as absent.
 //
 // Deviations is empty when AWS_ENDPOINT_URL names another service. A stand-in in front of
-// the emulator counts as the emulator and says so in a header.
+// the emulator counts as the emulator and reports it in a header.
 func Deviations() []storetest.Deviation {
 	if !Emulated() {
 		res, err := http.Get(os.Getenv("AWS_ENDPOINT_URL"))

@@ -193,8 +193,8 @@ func Decoded(t *testing.T, client chat.RequestReader, body []byte) *chat.Request
 }
 
 // Carried encodes the request in body for a provider: nil when it is rejected, otherwise
-// JSON in which nothing has vanished. places says where members of body are in it; silent
-// says which may be omitted without a report; flat says which part of the result is
+// JSON in which nothing has vanished. places specifies where members of body are in it; silent
+// specifies which may be omitted without a report; flat specifies which part of the result is
 // searched (nil means all of it).
 func Carried(
 	t *testing.T, body []byte, r *chat.Request, d chat.RequestWriter, traits *chat.Traits,

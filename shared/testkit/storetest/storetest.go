@@ -18,7 +18,7 @@ import (
 )
 
 // Deviation is a known difference between an emulator and the real service. Tests that
-// depend on it are skipped and say so.
+// depend on it are skipped and report it.
 type Deviation string
 
 const (

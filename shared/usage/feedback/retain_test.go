@@ -198,7 +198,7 @@ func TestFeedbackWithoutNotesGoes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := r.scan(ctx, at, 1); err != nil { // the first organisation
+		if err := r.scan(ctx, at, 1); err != nil { // the first organization
 			t.Fatal(err)
 		}
 		if err := r.Retain(ctx, nowhere); err != nil { // the end of this look

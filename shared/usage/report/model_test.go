@@ -25,7 +25,7 @@ type fixture struct {
 	archive   *segment.Archive
 	reader    *Reader
 	now       time.Time
-	retention map[string]usage.WorkspaceRetention // by organisation
+	retention map[string]usage.WorkspaceRetention // by organization
 }
 
 func newFixture(t testing.TB) *fixture {

@@ -1,4 +1,4 @@
-// Package release says which version of the gateway this is.
+// Package release contains the version of the gateway.
 package release
 
 // Version is the version of the last release. It is in the document of the API, in answers

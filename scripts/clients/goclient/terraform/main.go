@@ -1,7 +1,7 @@
 // Command terraform drives a small Terraform provider over the plugin protocol against a running
 // gateway, as Terraform and OpenTofu do: create, read, a plan that is empty, update, import, destroy,
 // and a read of what is gone, for each kind of resource. The resources have the shapes of the
-// reference's provider. GATEWAY_URL (ends in /v1) and GATEWAY_ADMIN_KEY say which gateway to call;
+// reference's provider. GATEWAY_URL (ends in /v1) and GATEWAY_ADMIN_KEY specify which gateway to call;
 // it exits with 1 if a step fails.
 package main
 

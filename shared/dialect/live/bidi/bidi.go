@@ -111,7 +111,7 @@ func inside(field string, err error) error {
 	return f
 }
 
-// config reads what the setup says about answers.
+// config reads what the setup states about answers.
 func (s *Session) config(setup []byte, in *wire.Walk) (a live.Demands, err error) {
 	a.NoInputTranscript = either(setup, in, setupKeys, "inputAudioTranscription", "input_audio_transcription") == nil
 	written := either(setup, in, setupKeys, "outputAudioTranscription", "output_audio_transcription") != nil
