@@ -50,8 +50,8 @@ func (a *agentTable) write(t *testing.T) {
 	}
 }
 
-// versionOf returns the pinned version of a package.
-func versionOf(t *testing.T, pkg string) string {
+// versionOf returns the pinned versions of packages, which are separated as the versions are.
+func versionOf(t *testing.T, packages string) string {
 	t.Helper()
 	raw, err := os.ReadFile("../agents/package.json")
 	var all struct{ Dependencies, OptionalDependencies map[string]string }
@@ -61,13 +61,13 @@ func versionOf(t *testing.T, pkg string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range []map[string]string{all.Dependencies, all.OptionalDependencies} {
-		if v := of[pkg]; v != "" {
-			return v
+	versions := strings.Split(packages, ", ")
+	for i, pkg := range versions {
+		if versions[i] = all.Dependencies[pkg] + all.OptionalDependencies[pkg]; versions[i] == "" {
+			t.Fatalf("%s is not pinned", pkg)
 		}
 	}
-	t.Fatalf("%s is not pinned", pkg)
-	return ""
+	return strings.Join(versions, ", ")
 }
 
 const (
@@ -91,10 +91,12 @@ func TestTheGuideNamesThePinnedAgents(t *testing.T) {
 		return table
 	}
 	turns, refusals := section(turnsHead), section(refusalsHead)
-	for _, a := range pinnedAgents() {
+	for _, a := range append(pinnedAgents(), drivers()...) {
 		if row := fmt.Sprintf("| %s | %s | %s | ", a.agent, versionOf(t, a.pkg), a.wire); !strings.Contains(turns, row) {
 			t.Errorf("run make agents: the guide lacks %q", row)
 		}
+	}
+	for _, a := range pinnedAgents() {
 		if row := fmt.Sprintf("| %s | %s | ", a.agent, a.wire); !strings.Contains(refusals, row) {
 			t.Errorf("run make agents: the guide lacks %q in the table of rejections", row)
 		}

@@ -400,8 +400,8 @@ func (p *process) admin(t *testing.T, method, path, body string) map[string]any 
 	return got
 }
 
-// TestAgentsReturnReasoning has real coding agents do a task of seven turns at a provider that rejects a
-// turn without the reasoning of the turns before.
+// TestAgentsReturnReasoning has real coding agents, and programs with SDKs for agents, do a task of seven
+// turns at a provider that rejects a turn without the reasoning of the turns before.
 func TestAgentsReturnReasoning(t *testing.T) {
 	onlyByMake(t)
 	host := &switching{}
@@ -410,7 +410,7 @@ func TestAgentsReturnReasoning(t *testing.T) {
 	p := startGateway(t)
 	p.saveStrict(t, server.URL)
 	rows := agentTable{head: turnsHead}
-	for _, a := range pinnedAgents() {
+	for _, a := range append(pinnedAgents(), drivers()...) {
 		verdict := "not run"
 		t.Run(a.agent+" by "+a.wire, func(t *testing.T) {
 			work := t.TempDir()
@@ -432,7 +432,7 @@ func TestAgentsReturnReasoning(t *testing.T) {
 					fail("%s: %v %q", file, err, got)
 				}
 			}
-			for id, want := range map[string]string{callID(0, 0): "alpha", callID(2, 0): "of the large file|too large to read", callID(4, 0): "20000|(?i)output too large", callID(5, 0): "broken"} {
+			for id, want := range map[string]string{callID(0, 0): "alpha", callID(2, 0): "of the large file|too large to read|exceeds maximum allowed", callID(4, 0): "20000|(?i)output too large|exceeds maximum allowed", callID(5, 0): "broken"} {
 				if !regexp.MustCompile(want).MatchString(h.results[id]) {
 					fail("%s: %.300s", id, h.results[id])
 				}
