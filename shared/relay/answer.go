@@ -68,9 +68,8 @@ func (a *answer) status() int {
 	return a.resp.StatusCode
 }
 
-// succeeded reports whether a provider's status is one of success. Every decision about a
-// provider's response uses it: hosts may respond with another one than 200, and clients get the
-// body as of a 200.
+// succeeded reports whether a status is one of success. Hosts may respond with another one than
+// 200, and clients get the body as of a 200.
 func succeeded(status int) bool { return status >= 200 && status <= 299 }
 
 // drop releases the connection of an unused answer.

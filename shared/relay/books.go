@@ -183,7 +183,7 @@ func keepSent(tg *target.Target, log *record.Log, mk *target.SecretMask, h http.
 func sealBodies(c *call, ctx context.Context) {
 	full := c.req.Logs()
 	status := c.log.Outcome().Status
-	failed := status < 200 || status > 299
+	failed := !succeeded(status)
 	if !full && !failed {
 		return
 	}

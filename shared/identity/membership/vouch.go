@@ -8,6 +8,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/tenant"
 )
 
 // Vouch stages that the user now, instead of was, answers for source: a configuration that
@@ -41,9 +42,9 @@ func RefuseVoucher(tx *resource.Tx, user *resource.Record) error {
 	}
 	var names []string
 	for _, source := range used.Users {
-		name := "the settings auth_settings.jwks_url or jwks"
-		if source.ID != user.Scope.Org {
-			name = "the SSO configuration " + strconv.Quote(source.Name)
+		name := "the SSO configuration " + strconv.Quote(source.Name)
+		if source.Kind == tenant.KindOrganisation {
+			name = "the settings auth_settings.jwks_url or jwks"
 		}
 		names = append(names, name)
 	}
