@@ -31,6 +31,21 @@ type familyPage struct {
 	Operations []operationPage
 }
 
+// headings are the headings of families whose name is not one capitalized English word.
+var headings = map[string]string{
+	"apikeys": "API keys", "modelpricing": "Model pricing", "secretreferences": "Secret references", "mcpservers": "MCP servers",
+	"agentservers": "Agent servers", "scim": "SCIM", "auditlogs": "Audit logs", "auth": "Sign-in", "docs": "Documentation",
+	"organisation": "Organization settings", "users": "Users and invitations",
+}
+
+// heading returns the heading of the page of a family.
+func (f *familyPage) heading() string {
+	if h := headings[f.Name]; h != "" {
+		return h
+	}
+	return strings.ToUpper(f.Name[:1]) + f.Name[1:]
+}
+
 type operationPage struct {
 	ID, Method, Path, Doc string
 	Scopes                []string

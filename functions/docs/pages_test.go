@@ -176,3 +176,17 @@ func TestTheReferenceIsServed(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadingsBelongToFamilies requires that each special heading is that of a page.
+func TestHeadingsBelongToFamilies(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	for name, heading := range headings {
+		if !strings.Contains(all[name], "<h1>"+heading+"</h1>") {
+			t.Errorf("the page %s lacks the heading %q", name, heading)
+		}
+	}
+	if !strings.Contains(all["configs"], "<h1>Configs</h1>") {
+		t.Error("the heading of configs is not capitalized")
+	}
+}

@@ -40,7 +40,7 @@ func (p *page) render() []byte {
 	title := p.Title
 	switch {
 	case p.Family != nil:
-		title = p.Family.Name + " · " + title
+		title = p.Family.heading() + " · " + title
 	case p.Guide != nil:
 		title = p.Guide.Title + " · " + title
 	}
@@ -78,7 +78,7 @@ func (w *hyper) navigation(p *page) {
 	}
 	w.WriteString("</ul>\n<h2>API reference</h2>\n<ul>\n")
 	for _, f := range p.Families {
-		w.link(p.Base+"docs/"+url.PathEscape(f.Name), f.Name, f == p.Family)
+		w.link(p.Base+"docs/"+url.PathEscape(f.Name), f.heading(), f == p.Family)
 	}
 	w.link(p.Base+"openapi.json", "openapi.json", false)
 	w.WriteString("</ul>\n</details>\n</nav>\n")
@@ -128,7 +128,7 @@ func (w *hyper) overview(p *page) {
 	w.put("</ul>\n<h2>API reference</h2>\n<p>For programs: <a href=\"%sopenapi.json\">openapi.json</a>, from which these pages are made.</p>\n", p.Base)
 	for _, f := range p.Families {
 		at := p.Base + "docs/" + url.PathEscape(f.Name)
-		w.put("<section>\n<h3><a href=\"%s\">%s</a></h3>\n<p>%s</p>\n<div class=\"scroll\" tabindex=\"0\"><table>\n", at, f.Name, f.Doc)
+		w.put("<section>\n<h3><a href=\"%s\">%s</a></h3>\n<p>%s</p>\n<div class=\"scroll\" tabindex=\"0\"><table>\n", at, f.heading(), f.Doc)
 		for _, o := range f.Operations {
 			w.put("<tr><td class=\"path\"><a href=\"%s#%s\">%s %s</a></td><td>%s</td></tr>\n", at, o.ID, o.Method, o.Path, o.Doc)
 		}
@@ -137,7 +137,7 @@ func (w *hyper) overview(p *page) {
 }
 
 func (w *hyper) family(f *familyPage) {
-	w.put("<h1>%s</h1>\n<p>%s</p>\n<ul>\n", f.Name, f.Doc)
+	w.put("<h1>%s</h1>\n<p>%s</p>\n<ul>\n", f.heading(), f.Doc)
 	for _, o := range f.Operations {
 		w.put("<li><a class=\"path\" href=\"#%s\">%s %s</a> %s</li>\n", o.ID, o.Method, o.Path, o.Doc)
 	}
