@@ -19,7 +19,7 @@ import (
 const lateCost = 100*150 + 50*600
 
 // soon has responses in the background looked at without a long wait.
-func soon(g *gateway) { g.relay.Batches().Look = 10 * time.Millisecond }
+func soon(g *gateway) { g.relay.Batches().FirstPoll = 10 * time.Millisecond }
 
 // moody is the provider later, that answers reads as mood says: "" as usual.
 type moody struct {
@@ -143,7 +143,7 @@ func TestUnreadBackgroundResponsesAreRecorded(t *testing.T) {
 		t.Errorf("%d records: looks that book nothing leave none", len(all))
 	}
 	r.stop()
-	r = startIn(t, dir, func(g *gateway) { g.relay.Batches().Look = time.Second })
+	r = startIn(t, dir, func(g *gateway) { g.relay.Batches().FirstPoll = time.Second })
 	r.makeLater("/responses", own...)
 	r.stop()
 	r = startIn(t, dir, soon)

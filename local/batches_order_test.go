@@ -59,8 +59,8 @@ func TestABatchExpires(t *testing.T) {
 	id := r.runBatch(workspaceKey, r.storeRows(workspaceKey, chatRows(rows, "@mock/gpt-4o-mini", slowFrom(25))), "")
 	eventually(t, func() error {
 		_, err := r.g.relay.Batches().Change(context.Background(), r.here(), id, "", func(b *batch.Batch) error {
-			if b.Good < 25 {
-				return fmt.Errorf("%d rows are done", b.Good)
+			if b.Succeeded < 25 {
+				return fmt.Errorf("%d rows are done", b.Succeeded)
 			}
 			b.Expires = time.Now().Unix() - 1
 			return nil

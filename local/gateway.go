@@ -235,7 +235,7 @@ func (g *gateway) assemble() error {
 	}
 	if g.core.Runs != nil {
 		runner := batchrun.New(plane.Runner(g.core, g.relay, data, batchPace))
-		g.workers = append(g.workers, runner.Work, g.every(sweepEvery, "batch sweep", runner.Sweep))
+		g.workers = append(g.workers, runner.Run, g.every(sweepEvery, "batch sweep", runner.Sweep))
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (g *gateway) assemble() error {
 const noticePace = 2 * time.Second
 
 // batchPace is how fast batches run; tests hurry.
-var batchPace = batchrun.Standard
+var batchPace = batchrun.DefaultTiming
 
 // maxBatch is how many usage records are worked on at once. Half of the usual batch saves
 // about 3 MiB and makes a request take 1 percent longer; a quarter would save 2 MiB more

@@ -65,7 +65,7 @@ func startWith(t *testing.T, o options, set ...func(*gateway)) *running {
 		t.Fatal(err)
 	}
 	if g.relay != nil { // what is kept is found, however busy the machine is
-		g.relay.CacheTimes = caching.Times{LookUp: time.Minute, Keep: time.Minute, Embed: time.Minute}
+		g.relay.CacheTimes = caching.Times{Read: time.Minute, Write: time.Minute, Embed: time.Minute}
 	}
 	g.core.AllowDuplicates = true // tests create many equal resources
 	for _, f := range set {

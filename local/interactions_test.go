@@ -194,7 +194,7 @@ func TestUnreadBackgroundInteractionsAreRecorded(t *testing.T) {
 	}
 	eventually(t, func() error { return usageIs(r, key, 4*interactionCost) })
 	r.stop()
-	r = startIn(t, dir, func(g *gateway) { g.relay.Batches().Look = time.Second })
+	r = startIn(t, dir, func(g *gateway) { g.relay.Batches().FirstPoll = time.Second })
 	begin(r, "/v1beta/interactions", "", own...)
 	r.stop()
 	r = startIn(t, dir, soon)

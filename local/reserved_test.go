@@ -87,7 +87,7 @@ func TestAdministrationIsNeverPassedThrough(t *testing.T) {
 	for _, row := range placement.Table() {
 		if row.Place == placement.Buffered {
 			path := strings.NewReplacer("{", "", "}", "").Replace(row.Path)
-			if !routes.Takes(path) {
+			if !routes.IsReserved(path) {
 				t.Errorf("%s is served by the administration and not reserved", path)
 			}
 			if !slices.Contains(served, path) {
@@ -175,7 +175,7 @@ func TestNeighboursOfReservedPathsPassThrough(t *testing.T) {
 		if strings.HasPrefix(path, "/batches") || strings.HasPrefix(path, "/files") || strings.HasPrefix(path, "/models") {
 			continue // those have routes of their own
 		}
-		if routes.Withholds(path, "openai") != "" {
+		if routes.WithheldReason(path, "openai") != "" {
 			continue // not with a stored credential: see openai_paths_test.go
 		}
 		r.mock.Reset()

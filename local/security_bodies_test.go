@@ -25,7 +25,7 @@ type taker struct {
 // takers are all routes that read JSON.
 func (r *running) takers() (all []taker) {
 	for _, rt := range assembly.DataPlane() {
-		if rt.Shape != relay.Unified {
+		if rt.BodyMode != relay.Unified {
 			continue
 		}
 		limit := rt.MaxBody

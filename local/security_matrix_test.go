@@ -144,7 +144,7 @@ func rows(t *testing.T) (all []row) {
 			case *relay.DryRun, *relay.Prompt, *relay.Composed, relay.Calls:
 				operates = false
 			}
-			if rt.Scope == "" || rt.Endpoint == "" || rt.Shape == 0 || rt.Shape != relay.Raw && rt.Shape != relay.Listing && operates && rt.Operation == "" {
+			if rt.Scope == "" || rt.Endpoint == "" || rt.BodyMode == 0 || rt.BodyMode != relay.Raw && rt.BodyMode != relay.Listing && operates && rt.Operation == "" {
 				t.Errorf("the route %s declares no scope, endpoint, shape or operation", name)
 			}
 			all = append(all, s)

@@ -35,7 +35,7 @@ func TestBytesThatAreNoTextAreRefused(t *testing.T) {
 	}
 	paths := []string{"/proxy/chat/completions", "/threads", "/proxy/v1/messages", "/unknown/of/the/provider"}
 	for _, rt := range assembly.DataPlane() {
-		if rt.Shape == relay.Unified && rt.Method == http.MethodPost && !strings.Contains(rt.Path, "{") {
+		if rt.BodyMode == relay.Unified && rt.Method == http.MethodPost && !strings.Contains(rt.Path, "{") {
 			paths = append(paths, rt.Path)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // A mistake in the description of a route stops the process at its start.
 func TestRoutesWithoutAPolicyStopTheStart(t *testing.T) {
-	good := relay.Route{Method: "POST", Path: "/x", Endpoint: "x", Shape: relay.Unified, Scope: "completions.write"}
+	good := relay.Route{Method: "POST", Path: "/x", Endpoint: "x", BodyMode: relay.Unified, Scope: "completions.write"}
 	unguarded := good
 	unguarded.Scope = ""
 	for name, routes := range map[string][]relay.Route{

@@ -241,7 +241,7 @@ func (w *rightsWorld) any(of []string) string { return of[w.rng.IntN(len(of))] }
 func (w *rightsWorld) mint(by string) string {
 	room := admission.ClientSecretScope{Keys: w.core.Store.Table(store.Keys), Sealer: w.core.Sealer, Now: time.Now}
 	secret := &admission.ClientSecretToken{Key: identity.HashToken(by), Until: time.Now().Add(time.Hour)}
-	raw, err := room.Keep(context.Background(), store.Scope{Org: "first", Workspace: w.space}, secret)
+	raw, err := room.Store(context.Background(), store.Scope{Org: "first", Workspace: w.space}, secret)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -18,16 +18,16 @@ const maxForm = 256 << 20
 func Routes() []relay.Route {
 	return []relay.Route{
 		{
-			Method: "POST", Path: "/audio/speech", Endpoint: "createSpeech", Shape: relay.Unified, Scope: "completions.write",
-			Operation: provider.AudioSpeech, Check: openai.CheckSpeech, Meter: openai.MeterSpeech, NoOutput: true, Media: true, Demand: speechDemand,
+			Method: "POST", Path: "/audio/speech", Endpoint: "createSpeech", BodyMode: relay.Unified, Scope: "completions.write",
+			Operation: provider.AudioSpeech, Check: openai.CheckSpeech, Meter: openai.MeterSpeech, NoOutput: true, Media: true, UnitsOf: speechDemand,
 		},
 		{
-			Method: "POST", Path: "/audio/transcriptions", Endpoint: "createTranscription", Shape: relay.Multipart, Scope: "completions.write",
-			Operation: provider.AudioTranscription, CheckForm: checkTranscription, Meter: openai.MeterTranscription, Media: true, Demand: transcriptionDemand, MaxBody: maxForm,
+			Method: "POST", Path: "/audio/transcriptions", Endpoint: "createTranscription", BodyMode: relay.Multipart, Scope: "completions.write",
+			Operation: provider.AudioTranscription, CheckForm: checkTranscription, Meter: openai.MeterTranscription, Media: true, UnitsOf: transcriptionDemand, MaxBody: maxForm,
 		},
 		{
-			Method: "POST", Path: "/audio/translations", Endpoint: "createTranslation", Shape: relay.Multipart, Scope: "completions.write",
-			Operation: provider.AudioTranslation, CheckForm: checkTranslation, Meter: openai.MeterTranscription, Media: true, Demand: transcriptionDemand, MaxBody: maxForm,
+			Method: "POST", Path: "/audio/translations", Endpoint: "createTranslation", BodyMode: relay.Multipart, Scope: "completions.write",
+			Operation: provider.AudioTranslation, CheckForm: checkTranslation, Meter: openai.MeterTranscription, Media: true, UnitsOf: transcriptionDemand, MaxBody: maxForm,
 		},
 	}
 }
@@ -38,7 +38,7 @@ func checkTranslation(f relay.Form) error   { return openai.CheckTranslation(f) 
 // speechDemand estimates the cost of speech synthesis: by characters, or by tokens, which only
 // streams report. A token is at least one character; speech takes about speechTokens tokens per
 // character.
-func speechDemand(get relay.Get, _ int64) (d relay.Demand) {
+func speechDemand(get relay.Get, _ int64) (d relay.Units) {
 	const speechTokens = 2
 	n := int64(utf8.RuneCountInString(get("input")))
 	d.Most.Set(pricing.Characters, n)
@@ -59,7 +59,7 @@ const (
 )
 
 // transcriptionDemand estimates the cost of transcription: by seconds, or by tokens, about ten per second.
-func transcriptionDemand(_ relay.Get, bytes int64) (d relay.Demand) {
+func transcriptionDemand(_ relay.Get, bytes int64) (d relay.Units) {
 	d.Most.Set(pricing.Seconds, bytes/leastSound+1)
 	d.Most.Set(pricing.AudioIn, bytes/leastSound*10+1)
 	d.Assumed.Set(pricing.Seconds, bytes/usualSound+1)

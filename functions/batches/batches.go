@@ -12,8 +12,8 @@ import (
 func Routes() []relay.Route {
 	return []relay.Route{
 		{
-			Method: "POST", Path: "/batches", Endpoint: "createBatch", Shape: relay.Unified, Scope: "completions.write",
-			Operation: provider.BatchesCreate, Check: openai.CheckBatch, NoModel: true, AnyModel: true, NoOutput: true, Own: true,
+			Method: "POST", Path: "/batches", Endpoint: "createBatch", BodyMode: relay.Unified, Scope: "completions.write",
+			Operation: provider.BatchesCreate, Check: openai.CheckBatch, NoModel: true, AnyModel: true, NoOutput: true, BuiltIn: true,
 		},
 		resource("GET", "/batches", "listBatches", provider.BatchesList),
 		resource("GET", "/batches/{id}", "retrieveBatch", provider.BatchesGet),
@@ -24,7 +24,7 @@ func Routes() []relay.Route {
 
 func resource(method, path, endpoint string, op provider.Operation) relay.Route {
 	return relay.Route{
-		Method: method, Path: path, Endpoint: endpoint, Shape: relay.Resource, Scope: "completions.write",
-		Operation: op, NoModel: true, Free: true, NoOutput: true, Own: true,
+		Method: method, Path: path, Endpoint: endpoint, BodyMode: relay.Resource, Scope: "completions.write",
+		Operation: op, NoModel: true, Free: true, NoOutput: true, BuiltIn: true,
 	}
 }

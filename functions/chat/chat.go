@@ -11,11 +11,11 @@ import (
 func Routes() []relay.Route {
 	return []relay.Route{
 		{
-			Method: "POST", Path: "/chat/completions", Endpoint: "chatComplete", Shape: relay.Unified, Scope: "completions.write",
+			Method: "POST", Path: "/chat/completions", Endpoint: "chatComplete", BodyMode: relay.Unified, Scope: "completions.write",
 			Client: openai.Chat{}, Operation: provider.Chat,
 		},
 		{
-			Method: "POST", Path: "/completions", Endpoint: "complete", Shape: relay.Unified, Scope: "completions.write",
+			Method: "POST", Path: "/completions", Endpoint: "complete", BodyMode: relay.Unified, Scope: "completions.write",
 			Client: openai.Completions{}, Operation: provider.Completions,
 		},
 	}

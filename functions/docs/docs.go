@@ -194,15 +194,15 @@ func operation(rt *relay.Route, path, method, id string) map[string]any {
 		"parameters": parameters(path, &body), "x-gateway-scopes": append([]string{rt.Scope}, rt.OrScopes...),
 		"security": asKey,
 	}
-	if method != "GET" && method != "DELETE" && rt.Shape != relay.Resource {
+	if method != "GET" && method != "DELETE" && rt.BodyMode != relay.Resource {
 		media := "application/json"
-		switch rt.Shape {
+		switch rt.BodyMode {
 		case relay.Raw:
 			media = "*/*"
 		case relay.Multipart:
 			media = "multipart/form-data"
 		}
-		op["requestBody"] = map[string]any{"required": rt.Shape == relay.Unified || rt.Shape == relay.Multipart, "content": content(media, body.request)}
+		op["requestBody"] = map[string]any{"required": rt.BodyMode == relay.Unified || rt.BodyMode == relay.Multipart, "content": content(media, body.request)}
 	}
 	return op
 }
@@ -213,7 +213,7 @@ func bodyOf(rt *relay.Route) body {
 	for _, name := range []string{rt.Name, rt.Endpoint} {
 		for _, known := range []map[string]body{bodies, jobBodies, besideResponses, realtimeBodies} {
 			b, ok := known[name]
-			if ok && name != rt.Name && rt.Name != "" && (rt.Shape == relay.Raw || rt.Endpoint == "proxy") { // one of many paths that are passed through
+			if ok && name != rt.Name && rt.Name != "" && (rt.BodyMode == relay.Raw || rt.Endpoint == "proxy") { // one of many paths that are passed through
 				b.doc = summary(rt.Name)
 			}
 			if ok {
@@ -223,7 +223,7 @@ func bodyOf(rt *relay.Route) body {
 	}
 	b := body{doc: summary(cmp.Or(rt.Name, rt.Endpoint)), request: admin.Schema{"type": "object"}, answer: admin.Schema{"type": "object"}}
 	b.streams = rt.Client != nil
-	if rt.Shape == relay.Raw {
+	if rt.BodyMode == relay.Raw {
 		b.request, b.answer = admin.Schema{}, admin.Schema{}
 	}
 	return b
@@ -275,7 +275,7 @@ func refusalDoc(status string) string {
 
 func responses(rt *relay.Route, b *body) map[string]any {
 	media := "application/json"
-	if rt.Shape == relay.Raw || rt.Binary {
+	if rt.BodyMode == relay.Raw || rt.Binary {
 		media = "*/*"
 	}
 	done := content(media, b.answer)

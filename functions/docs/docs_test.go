@@ -18,14 +18,14 @@ import (
 
 // routes of the tests: of each shape one, and one that the package does not know.
 var routes = []relay.Route{
-	{Method: "POST", Path: "/chat/completions", Endpoint: "chatComplete", Shape: relay.Unified, Scope: "completions.write", Client: openai.Chat{}},
-	{Method: "POST", Path: "/completions", Endpoint: "complete", Shape: relay.Unified, Scope: "completions.write", Client: openai.Completions{}},
-	{Method: "POST", Path: "/messages", Endpoint: "messages", Shape: relay.Unified, Scope: "completions.write", Client: anthropic.Messages{}},
-	{Method: "POST", Path: "/responses", Endpoint: "createModelResponse", Shape: relay.Unified, Scope: "completions.write", Client: openairesponses.Responses{}},
-	{Method: "GET", Path: "/models", Endpoint: "models", Shape: relay.Listing, Scope: "models.list", OrScopes: []string{"completions.write"}},
-	{Method: "GET", Path: "/things/{thingId}", Endpoint: "getThing", Shape: relay.Unified, Scope: "completions.write"},
-	{Method: "POST", Path: "/things/{thingId}", Endpoint: "makeThing", Shape: relay.Unified, Scope: "completions.write"},
-	{Methods: []string{"GET", "PUT"}, Path: relay.AnyPath, Endpoint: "proxy", Shape: relay.Raw, Scope: "completions.write"},
+	{Method: "POST", Path: "/chat/completions", Endpoint: "chatComplete", BodyMode: relay.Unified, Scope: "completions.write", Client: openai.Chat{}},
+	{Method: "POST", Path: "/completions", Endpoint: "complete", BodyMode: relay.Unified, Scope: "completions.write", Client: openai.Completions{}},
+	{Method: "POST", Path: "/messages", Endpoint: "messages", BodyMode: relay.Unified, Scope: "completions.write", Client: anthropic.Messages{}},
+	{Method: "POST", Path: "/responses", Endpoint: "createModelResponse", BodyMode: relay.Unified, Scope: "completions.write", Client: openairesponses.Responses{}},
+	{Method: "GET", Path: "/models", Endpoint: "models", BodyMode: relay.Listing, Scope: "models.list", OrScopes: []string{"completions.write"}},
+	{Method: "GET", Path: "/things/{thingId}", Endpoint: "getThing", BodyMode: relay.Unified, Scope: "completions.write"},
+	{Method: "POST", Path: "/things/{thingId}", Endpoint: "makeThing", BodyMode: relay.Unified, Scope: "completions.write"},
+	{Methods: []string{"GET", "PUT"}, Path: relay.AnyPath, Endpoint: "proxy", BodyMode: relay.Raw, Scope: "completions.write"},
 }
 
 // family has a path that a data-plane route has too, with another method.
@@ -203,7 +203,7 @@ func TestBodiesOfJobsAreDescribed(t *testing.T) {
 	for endpoint, member := range map[string]string{
 		"createBatch": "gateway_options", "uploadFile": "purpose", "createFinetune": "training_file", "rerank": "documents", "imageGenerate": "prompt", "moderate": "input",
 	} {
-		b := bodyOf(&relay.Route{Endpoint: endpoint, Shape: relay.Unified})
+		b := bodyOf(&relay.Route{Endpoint: endpoint, BodyMode: relay.Unified})
 		members, _ := b.request["properties"].(map[string]admin.Schema)
 		if members[member] == nil || b.answer["properties"] == nil {
 			t.Errorf("%s: no %s in %v", endpoint, member, b.request)

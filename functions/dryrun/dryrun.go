@@ -12,9 +12,9 @@ import (
 func Routes(of []relay.Route) []relay.Route {
 	of = slices.DeleteFunc(slices.Clone(of), func(rt relay.Route) bool { return rt.Protocol() != nil }) // nothing of them is routed
 	return []relay.Route{{
-		Method: "POST", Path: "/configs/dry-run", Endpoint: "configDryRun", Shape: relay.Unified,
+		Method: "POST", Path: "/configs/dry-run", Endpoint: "configDryRun", BodyMode: relay.Unified,
 		Scope: "configs.read", OrScopes: []string{"completions.write"},
-		NoModel: true, Free: true, NoOutput: true, Handler: &relay.DryRun{Of: of},
+		NoModel: true, Free: true, NoOutput: true, Handler: &relay.DryRun{Routes: of},
 		Check: func(body []byte) error { _, err := relay.ReadDryRun(body); return err },
 	}}
 }

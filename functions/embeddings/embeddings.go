@@ -10,7 +10,7 @@ import (
 // Routes are the family's routes.
 func Routes() []relay.Route {
 	return []relay.Route{{
-		Method: "POST", Path: "/embeddings", Endpoint: "embed", Shape: relay.Unified, Scope: "completions.write",
+		Method: "POST", Path: "/embeddings", Endpoint: "embed", BodyMode: relay.Unified, Scope: "completions.write",
 		Operation: provider.Embeddings, Check: openai.CheckEmbeddings, Meter: openai.MeterEmbeddings, NoOutput: true,
 	}}
 }

@@ -15,8 +15,8 @@ const maxFile = 512<<20 + 1<<20
 func Routes() []relay.Route {
 	return []relay.Route{
 		{
-			Method: "POST", Path: "/files", Endpoint: "uploadFile", Shape: relay.Multipart, Scope: "completions.write",
-			Operation: provider.FilesUpload, CheckForm: check, NoModel: true, Free: true, NoOutput: true, Own: true, MaxBody: maxFile,
+			Method: "POST", Path: "/files", Endpoint: "uploadFile", BodyMode: relay.Multipart, Scope: "completions.write",
+			Operation: provider.FilesUpload, CheckForm: check, NoModel: true, Free: true, NoOutput: true, BuiltIn: true, MaxBody: maxFile,
 		},
 		resource("GET", "/files", "listFiles", provider.FilesList),
 		resource("GET", "/files/{id}", "retrieveFile", provider.FilesGet),
@@ -29,8 +29,8 @@ func check(f relay.Form) error { return openai.CheckUpload(f) }
 
 func resource(method, path, endpoint string, op provider.Operation) relay.Route {
 	return relay.Route{
-		Method: method, Path: path, Endpoint: endpoint, Shape: relay.Resource, Scope: "completions.write",
-		Operation: op, NoModel: true, Free: true, NoOutput: true, Own: true,
+		Method: method, Path: path, Endpoint: endpoint, BodyMode: relay.Resource, Scope: "completions.write",
+		Operation: op, NoModel: true, Free: true, NoOutput: true, BuiltIn: true,
 	}
 }
 

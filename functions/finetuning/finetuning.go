@@ -12,7 +12,7 @@ import (
 func Routes() []relay.Route {
 	return []relay.Route{
 		{
-			Method: "POST", Path: "/fine_tuning/jobs", Endpoint: "createFinetune", Shape: relay.Unified, Scope: "completions.write",
+			Method: "POST", Path: "/fine_tuning/jobs", Endpoint: "createFinetune", BodyMode: relay.Unified, Scope: "completions.write",
 			Operation: provider.FinetuneCreate, Check: openai.CheckFineTune, NoOutput: true,
 		},
 		resource("GET", "/fine_tuning/jobs", "listFinetunes", provider.FinetuneList),
@@ -23,7 +23,7 @@ func Routes() []relay.Route {
 
 func resource(method, path, endpoint string, op provider.Operation) relay.Route {
 	return relay.Route{
-		Method: method, Path: path, Endpoint: endpoint, Shape: relay.Resource, Scope: "completions.write",
+		Method: method, Path: path, Endpoint: endpoint, BodyMode: relay.Resource, Scope: "completions.write",
 		Operation: op, NoModel: true, Free: true, NoOutput: true,
 	}
 }

@@ -21,19 +21,19 @@ const defaultModel = "dall-e-2"
 func Routes() []relay.Route {
 	return []relay.Route{
 		{
-			Method: "POST", Path: "/images/generations", Endpoint: "imageGenerate", Shape: relay.Unified, Scope: "completions.write",
+			Method: "POST", Path: "/images/generations", Endpoint: "imageGenerate", BodyMode: relay.Unified, Scope: "completions.write",
 			Operation: provider.ImagesGenerate, Check: openai.CheckImage, Meter: openai.MeterImages, NoOutput: true, Media: true,
-			DefaultModel: defaultModel, Demand: demand,
+			DefaultModel: defaultModel, UnitsOf: demand,
 		},
 		{
-			Method: "POST", Path: "/images/edits", Endpoint: "imageEdit", Shape: relay.Multipart, Scope: "completions.write",
+			Method: "POST", Path: "/images/edits", Endpoint: "imageEdit", BodyMode: relay.Multipart, Scope: "completions.write",
 			Operation: provider.ImagesEdit, CheckForm: checkEdit, Meter: openai.MeterImages, NoOutput: true, Media: true,
-			DefaultModel: defaultModel, Demand: demandOfForm, MaxBody: maxForm,
+			DefaultModel: defaultModel, UnitsOf: demandOfForm, MaxBody: maxForm,
 		},
 		{
-			Method: "POST", Path: "/images/variations", Endpoint: "imageVariation", Shape: relay.Multipart, Scope: "completions.write",
+			Method: "POST", Path: "/images/variations", Endpoint: "imageVariation", BodyMode: relay.Multipart, Scope: "completions.write",
 			Operation: provider.ImagesVariation, CheckForm: checkVariation, Meter: openai.MeterImages, NoOutput: true, Media: true,
-			DefaultModel: defaultModel, Demand: demandOfForm, MaxBody: maxForm,
+			DefaultModel: defaultModel, UnitsOf: demandOfForm, MaxBody: maxForm,
 		},
 	}
 }
@@ -50,7 +50,7 @@ const (
 
 // demand is what a request for images may cost: they are priced by their number,
 // quality and size, or by tokens.
-func demand(get relay.Get, _ int64) (d relay.Demand) {
+func demand(get relay.Get, _ int64) (d relay.Units) {
 	n := max(number(get("n")), 1)
 	d.Quality, d.Size = get("quality"), get("size")
 	if d.Size == "" {
@@ -94,7 +94,7 @@ func number(text string) int64 {
 	return n
 }
 
-func demandOfForm(get relay.Get, bytes int64) relay.Demand {
+func demandOfForm(get relay.Get, bytes int64) relay.Units {
 	d := demand(get, bytes)
 	d.Most.Set(pricing.ImageIn, maxInputImages*inputImageTokens)
 	return d

@@ -41,7 +41,7 @@ func agentRoutes() []relay.Route {
 	one := func(method, path, name string, rest bool) relay.Route {
 		p := agents{host, public, rest}
 		return relay.Route{
-			Method: method, Path: belowAgents + path, Name: name, Endpoint: "agent", Shape: relay.Resource, Scope: authz.Invoke, MaxBody: maxBody,
+			Method: method, Path: belowAgents + path, Name: name, Endpoint: "agent", BodyMode: relay.Resource, Scope: authz.Invoke, MaxBody: maxBody,
 			NoModel: true, Free: true, NoOutput: true, Errors: p, Handler: relay.Calls{Protocol: p},
 		}
 	}
@@ -73,13 +73,13 @@ func (a agents) base(r *http.Request) string {
 	return scheme + "://" + r.Host + relay.BasePath + belowAgents
 }
 
-// Answer implements relay.Protocol.
-func (a agents) Answer(g *relay.Governed) error {
+// Serve implements relay.Protocol.
+func (a agents) Serve(g *relay.ProtocolCall) error {
 	a.host.Serve(&gate.Call{
 		Context: g.Context, Request: g.Request, Path: strings.TrimPrefix(g.Request.URL.EscapedPath(), relay.BasePath+belowAgents), Body: g.Body,
 		Base:   a.base(g.Request),
 		Caller: g.Caller, View: g.View, TraceID: g.TraceID, Bearer: g.Bearer, Now: g.Now,
-		Via: g.Own.Via, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, CheckURL: g.Own.CheckURL, Signing: g.Own.Signing, Buffered: g.Own.Buffers, Pipeline: g.Walk,
+		Via: g.Deps.Via, Sealer: g.Deps.Sealer, Secrets: g.Deps.Secrets, CheckURL: g.Deps.CheckURL, Signing: g.Deps.Signing, Buffered: g.Deps.Buffers, Pipeline: g.Pipeline,
 	})
 	return nil
 }

@@ -17,12 +17,12 @@ import (
 func Routes() []relay.Route {
 	return []relay.Route{
 		{
-			Method: "POST", Path: "/messages", Endpoint: "messages", Shape: relay.Unified, Scope: "completions.write",
+			Method: "POST", Path: "/messages", Endpoint: "messages", BodyMode: relay.Unified, Scope: "completions.write",
 			Client: anthropic.Messages{}, Verbatim: true, Operation: provider.Messages,
 			Handler: tools.Messages(tools.MCPCalls()),
 		},
 		{
-			Method: "POST", Path: "/messages/count_tokens", Endpoint: "messagesCountTokens", Shape: relay.Unified, Scope: "completions.write",
+			Method: "POST", Path: "/messages/count_tokens", Endpoint: "messagesCountTokens", BodyMode: relay.Unified, Scope: "completions.write",
 			Errors: anthropic.Messages{}, Verbatim: true, Operation: provider.MessagesCountTokens, Check: anthropic.CheckCount, NoOutput: true, Free: true, Local: estimate, Meter: nothing,
 		},
 	}

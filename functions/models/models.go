@@ -31,7 +31,7 @@ func Routes() []relay.Route {
 // saved provider. Google's clients read a model in their format, and never delete one.
 func one(method, name string) relay.Route {
 	own := relay.Route{
-		Method: method, Path: "/models/{model}", Name: name, Endpoint: "proxy", Shape: relay.Raw, Scope: "completions.write",
+		Method: method, Path: "/models/{model}", Name: name, Endpoint: "proxy", BodyMode: relay.Raw, Scope: "completions.write",
 		Free: true, NoOutput: true,
 	}
 	if method == "GET" {
@@ -45,7 +45,7 @@ func one(method, name string) relay.Route {
 // listed is the route of the list.
 func listed() relay.Route {
 	return relay.Route{
-		Method: "GET", Path: "/models", Endpoint: "models", Shape: relay.Listing,
+		Method: "GET", Path: "/models", Endpoint: "models", BodyMode: relay.Listing,
 		Scope: "models.list", OrScopes: []string{"completions.write", "virtual_keys.list"},
 		Operation: provider.ModelsList, NoOutput: true, Handler: &relay.ModelList{List: list},
 	}

@@ -10,11 +10,11 @@ import (
 // Routes are the family's routes.
 func Routes() []relay.Route {
 	return []relay.Route{{
-		Method: "POST", Path: "/moderations", Endpoint: "moderate", Shape: relay.Unified, Scope: "completions.write",
+		Method: "POST", Path: "/moderations", Endpoint: "moderate", BodyMode: relay.Unified, Scope: "completions.write",
 		Operation: provider.Moderations, Check: openai.CheckModeration, Meter: openai.MeterModeration, NoOutput: true,
-		DefaultModel: "text-moderation-latest", Demand: demand, Through: true,
+		DefaultModel: "text-moderation-latest", UnitsOf: demand, CustomHost: true,
 	}}
 }
 
 // demand: providers do not charge for moderations and report no usage.
-func demand(relay.Get, int64) (d relay.Demand) { return d }
+func demand(relay.Get, int64) (d relay.Units) { return d }

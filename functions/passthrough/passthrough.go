@@ -22,7 +22,7 @@ import (
 func Routes() []relay.Route {
 	return []relay.Route{{
 		Methods: []string{"POST", "GET", "PUT", "DELETE"}, Path: relay.AnyPath,
-		Endpoint: "proxy", Shape: relay.Raw, Scope: "completions.write",
+		Endpoint: "proxy", BodyMode: relay.Raw, Scope: "completions.write",
 		Native: []relay.Route{
 			native("/v1beta/models/{model+}:generateContent", gemini.Generate{}, false),
 			native("/v1beta/models/{model+}:streamGenerateContent", gemini.Generate{}, true),
@@ -38,7 +38,7 @@ func Routes() []relay.Route {
 // Bedrock's and Cohere's.
 func native(path string, client chat.TwoWayDialect, streams bool) relay.Route {
 	return relay.Route{
-		Method: "POST", Path: path, Endpoint: "chatComplete", Shape: relay.Unified, Scope: "completions.write",
+		Method: "POST", Path: path, Endpoint: "chatComplete", BodyMode: relay.Unified, Scope: "completions.write",
 		Client: client, Operation: provider.Chat, Streams: streams,
 	}
 }
@@ -47,7 +47,7 @@ func native(path string, client chat.TwoWayDialect, streams bool) relay.Route {
 // gateway estimates.
 func countTokens(path string) relay.Route {
 	return relay.Route{
-		Method: "POST", Path: path, Endpoint: "messagesCountTokens", Shape: relay.Unified, Scope: "completions.write",
+		Method: "POST", Path: path, Endpoint: "messagesCountTokens", BodyMode: relay.Unified, Scope: "completions.write",
 		Errors: gemini.Generate{}, Operation: provider.GeminiCountTokens, NoOutput: true, Free: true, Local: estimate, Meter: nothing,
 	}
 }

@@ -30,23 +30,23 @@ const completions = "completions.write"
 // Routes are the family's routes.
 func Routes() []relay.Route {
 	chat := relay.Route{
-		Method: "POST", Path: "/prompts/{promptId}/completions", Endpoint: "chatComplete", Shape: relay.Unified, Scope: completions,
+		Method: "POST", Path: "/prompts/{promptId}/completions", Endpoint: "chatComplete", BodyMode: relay.Unified, Scope: completions,
 		Client: openai.Chat{}, Operation: provider.Chat,
 	}
 	text := chat
 	text.Endpoint, text.Client, text.Operation = "complete", openai.Completions{}, provider.Completions
 	route := relay.Route{
-		Method: "POST", Path: "/prompts/{promptId}/completions", Endpoint: "promptCompletions", Shape: relay.Unified, Scope: completions,
+		Method: "POST", Path: "/prompts/{promptId}/completions", Endpoint: "promptCompletions", BodyMode: relay.Unified, Scope: completions,
 		Errors: openai.Chat{}, Handler: &relay.Prompt{Chat: &chat, Completion: &text},
 	}
 	return []relay.Route{
 		route,
 		{
-			Method: "POST", Path: "/prompts/{promptId}/test", Endpoint: "promptTest", Shape: relay.Unified, Scope: completions, MaxBody: 1 << 20,
-			NoModel: true, Free: true, NoOutput: true, Errors: openai.Chat{}, Handler: &relay.Composed{Of: &route, Answer: test},
+			Method: "POST", Path: "/prompts/{promptId}/test", Endpoint: "promptTest", BodyMode: relay.Unified, Scope: completions, MaxBody: 1 << 20,
+			NoModel: true, Free: true, NoOutput: true, Errors: openai.Chat{}, Handler: &relay.Composed{Inner: &route, Serve: test},
 		},
 		{
-			Method: "POST", Path: "/prompts/{promptId}/render", Endpoint: "promptRender", Shape: relay.Unified, Scope: "prompts.render",
+			Method: "POST", Path: "/prompts/{promptId}/render", Endpoint: "promptRender", BodyMode: relay.Unified, Scope: "prompts.render",
 			NoModel: true, Free: true, NoOutput: true, Handler: &relay.Prompt{Render: true},
 		},
 	}
@@ -245,12 +245,12 @@ func (x exam) endpoint() string {
 func (x exam) callModel(ctx context.Context, body, rendered []byte, out *result) *expect.Outcome {
 	got := &response.Recorder{Max: maxAnswer}
 	begun := x.Now()
-	broken := x.Ask(ctx, got, x.found.ID+"@"+strconv.FormatInt(x.found.Version, 10), body)
+	broken := x.Send(ctx, got, x.found.ID+"@"+strconv.FormatInt(x.found.Version, 10), body)
 	elapsed := x.Now().Sub(begun)
 	out.Status, out.LatencyMS = got.Status, elapsed.Milliseconds()
 	answer := got.Body.Bytes()
 	switch {
-	case broken || got.Over || ctx.Err() != nil:
+	case broken || got.Overflowed || ctx.Err() != nil:
 		out.Problem = "the response was truncated or is too long"
 		return nil
 	case got.Status < 200 || got.Status > 299:

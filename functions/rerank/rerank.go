@@ -14,12 +14,12 @@ import (
 func Routes() []relay.Route {
 	return []relay.Route{
 		{
-			Method: "POST", Path: "/rerank", Endpoint: "rerank", Shape: relay.Unified, Scope: "completions.write",
-			Operation: provider.Rerank, Check: openai.CheckRerank, Meter: openai.MeterRerank, NoOutput: true, Through: true, Demand: ranked,
+			Method: "POST", Path: "/rerank", Endpoint: "rerank", BodyMode: relay.Unified, Scope: "completions.write",
+			Operation: provider.Rerank, Check: openai.CheckRerank, Meter: openai.MeterRerank, NoOutput: true, CustomHost: true, UnitsOf: ranked,
 		},
 		{
-			Method: "POST", Path: "/ocr", Endpoint: "ocr", Shape: relay.Unified, Scope: "completions.write",
-			Operation: provider.OCR, Check: openai.CheckOCR, Meter: openai.MeterOCR, NoOutput: true, Through: true, Demand: read,
+			Method: "POST", Path: "/ocr", Endpoint: "ocr", BodyMode: relay.Unified, Scope: "completions.write",
+			Operation: provider.OCR, Check: openai.CheckOCR, Meter: openai.MeterOCR, NoOutput: true, CustomHost: true, UnitsOf: read,
 		},
 	}
 }
@@ -28,7 +28,7 @@ func Routes() []relay.Route {
 const documentsOfUnit = 100
 
 // ranked is what a rerank may cost: search units, or the tokens of its body.
-func ranked(_ relay.Get, bytes int64) (d relay.Demand) {
+func ranked(_ relay.Get, bytes int64) (d relay.Units) {
 	d.Most.Set(pricing.Pages, bytes/(3*documentsOfUnit)+1) // a document takes at least three bytes: "",
 	d.Assumed.Set(pricing.Pages, 1)
 	d.Assumed.Set(pricing.Input, bytes/4+1)
@@ -39,7 +39,7 @@ func ranked(_ relay.Get, bytes int64) (d relay.Demand) {
 // maxPages bounds the pages of one document.
 const maxPages = 1000
 
-func read(relay.Get, int64) (d relay.Demand) {
+func read(relay.Get, int64) (d relay.Units) {
 	d.Most.Set(pricing.Pages, maxPages)
 	d.Assumed.Set(pricing.Pages, 1)
 	d.Assumed.Estimated = true

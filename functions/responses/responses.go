@@ -17,7 +17,7 @@ import (
 func Routes() []relay.Route {
 	return append([]relay.Route{
 		{
-			Method: "POST", Path: "/responses", Endpoint: "createModelResponse", Shape: relay.Unified, Scope: "completions.write",
+			Method: "POST", Path: "/responses", Endpoint: "createModelResponse", BodyMode: relay.Unified, Scope: "completions.write",
 			Client: responses.Responses{}, Operation: provider.ResponsesCreate, Handler: tools.Responses(tools.MCPCalls()),
 		},
 		of("/responses/compact", "compactModelResponse", provider.ResponsesCompact, meter),
@@ -30,8 +30,8 @@ func Routes() []relay.Route {
 // providers that have this operation.
 func of(path, name string, op provider.Operation, m func([]byte) chat.Meter) relay.Route {
 	return relay.Route{
-		Method: "POST", Path: path, Name: name, Endpoint: "proxy", Shape: relay.Unified, Scope: "completions.write",
-		Operation: op, Meter: m, Through: true,
+		Method: "POST", Path: path, Name: name, Endpoint: "proxy", BodyMode: relay.Unified, Scope: "completions.write",
+		Operation: op, Meter: m, CustomHost: true,
 	}
 }
 
@@ -40,7 +40,7 @@ func of(path, name string, op provider.Operation, m func([]byte) chat.Meter) rel
 func count() relay.Route {
 	rt := of("/responses/input_tokens", "countResponseInputTokens", provider.ResponsesCount, nil)
 	rt.Free, rt.NoOutput, rt.Local = true, true, estimate
-	rt.Demand = func(relay.Get, int64) (d relay.Demand) { return d }
+	rt.UnitsOf = func(relay.Get, int64) (d relay.Units) { return d }
 	return rt
 }
 
@@ -60,7 +60,7 @@ func meter(answer []byte) chat.Meter { return responses.Responses{}.MeterRespons
 // stored are the routes to stored responses, for providers that implement the Responses API.
 func stored() []relay.Route {
 	read := one("GET", "/responses/{id}", "getModelResponse", provider.ResponsesGet)
-	read.Retold = &relay.Retold{Endpoint: "createModelResponse", Client: responses.Responses{}}
+	read.EarlierResponse = &relay.EarlierResponse{Endpoint: "createModelResponse", Client: responses.Responses{}}
 	return []relay.Route{
 		read,
 		one("DELETE", "/responses/{id}", "deleteModelResponse", provider.ResponsesDelete),
@@ -74,13 +74,13 @@ func stored() []relay.Route {
 func cancel() relay.Route {
 	rt := one("POST", "/responses/{id}/cancel", "proxy", provider.ResponsesCancel)
 	rt.Name = "cancelModelResponse"
-	rt.Retold = &relay.Retold{Endpoint: "createModelResponse", Client: responses.Responses{}}
+	rt.EarlierResponse = &relay.EarlierResponse{Endpoint: "createModelResponse", Client: responses.Responses{}}
 	return rt
 }
 
 func one(method, path, endpoint string, op provider.Operation) relay.Route {
 	return relay.Route{
-		Method: method, Path: path, Endpoint: endpoint, Shape: relay.Resource, Scope: "completions.write",
+		Method: method, Path: path, Endpoint: endpoint, BodyMode: relay.Resource, Scope: "completions.write",
 		Operation: op, NoModel: true, Free: true, NoOutput: true, Media: true,
 	}
 }

@@ -109,7 +109,7 @@ func (s *Shim) toContainer(ctx context.Context) (http.Handler, error) {
 				p.Out.Host = p.In.Host
 				s.forwarded(p.Out.Header, p.In)
 				if p.Out.Body != nil {
-					p.Out.Body = upstream.Exactly(p.Out.Body, p.Out.ContentLength)
+					p.Out.Body = upstream.WithLength(p.Out.Body, p.Out.ContentLength)
 				}
 			},
 			FlushInterval: -1,

@@ -42,7 +42,7 @@ func ofOneEra(t *testing.T, server string, revision string) (address string) {
 	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(p *httputil.ProxyRequest) {
 		p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = to.Scheme, to.Host, to.Host
 		if p.Out.Body != nil {
-			p.Out.Body = upstream.Exactly(p.Out.Body, p.Out.ContentLength)
+			p.Out.Body = upstream.WithLength(p.Out.Body, p.Out.ContentLength)
 		}
 	}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

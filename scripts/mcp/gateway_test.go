@@ -185,7 +185,7 @@ func (g *gateway) keyed(key string, old bool) (address string) {
 		p.SetURL(to)
 		p.Out.Host, p.Out.URL.Path = p.In.Host, "/v1/mcp"+p.In.URL.Path
 		if p.Out.Body != nil {
-			p.Out.Body = upstream.Exactly(p.Out.Body, p.Out.ContentLength)
+			p.Out.Body = upstream.WithLength(p.Out.Body, p.Out.ContentLength)
 		}
 	}}
 	s := httptest.NewServer(proxy)

@@ -51,8 +51,8 @@ type answer struct {
 	words  []byte      // its body, if the client gets the provider's errors unchanged
 	stream response.Stream
 	made   *ownership.IDWatcher
-	cached *caching.Answer // instead of a response: a cached one
-	soft   bool            // a non-denying guardrail has failed
+	cached *caching.Hit // instead of a response: a cached one
+	soft   bool         // a non-denying guardrail has failed
 }
 
 func (a *answer) status() int {
@@ -96,14 +96,14 @@ func send(c *call, a *answer) error {
 		return sendCached(c, a.cached)
 	}
 	c.reply.told = a.resp.Header
-	if c.req.Route.Shape == routes.Socket {
+	if c.req.Route.BodyMode == routes.Socket {
 		return c.relay.Sessions.open(c, a.resp)
 	}
 	defer a.resp.Body.Close()
 	switch {
-	case c.req.Route.Shape == routes.Raw:
+	case c.req.Route.BodyMode == routes.Raw:
 		return sendRaw(c, a.resp)
-	case c.req.Route.Shape == routes.Listing:
+	case c.req.Route.BodyMode == routes.Listing:
 		return sendList(c, a.resp)
 	case c.req.Route.Operation == provider.BatchesOutput:
 		return sendOutput(c, a.resp)
@@ -145,19 +145,19 @@ func ownHeaders(c *call, h http.Header) {
 		values = append(values, value)
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}
-	set(admission.TraceID, c.req.Ask.TraceID)
+	set(admission.TraceID, c.req.Headers.TraceID)
 	set(admission.RetryCount, strconv.Itoa(c.log.Outcome().Retries))
 	set(admission.CacheStatus, c.cache.Status)
-	if c.target.To.Names.Option != "" {
-		set(admission.OptionIndex, c.target.To.Names.Option)
+	if c.target.Choice.Names.Option != "" {
+		set(admission.OptionIndex, c.target.Choice.Names.Option)
 	}
-	if c.target.To.Names.Provider != "" {
-		set(admission.Provider, c.target.To.Names.Provider)
+	if c.target.Choice.Names.Provider != "" {
+		set(admission.Provider, c.target.Choice.Names.Provider)
 	}
-	if p := c.target.To.Target.Provider; p != nil {
-		modelmeta.Of(p.ID, c.target.To.Model).SetHeaders(h)
+	if p := c.target.Choice.Target.Provider; p != nil {
+		modelmeta.Of(p.ID, c.target.Choice.Model).SetHeaders(h)
 	}
-	if c.relay.unread.Any() && c.req.Who != nil && c.relay.unread.Unread(promptsOf(&c.target, &c.bill)) {
+	if c.relay.unread.Any() && c.req.Principal != nil && c.relay.unread.IsUnread(promptsOf(&c.target, &c.bill)) {
 		h[admission.PromptCache] = promptUnread
 	}
 }
@@ -167,8 +167,8 @@ var promptUnread = []string{"unread"}
 // promptsOf returns the key under which the request's prompt is counted, see package unread.
 func promptsOf(tg *target.Target, bill *accounting.Bill) response.PromptSource {
 	return response.PromptSource{
-		Org: tg.Req.Who.Scope.Org, Workspace: tg.Req.Who.Scope.Workspace, Key: tg.Req.Who.KeyID,
-		Provider: tg.To.Names.Slug, Model: bill.ModelOf(), Session: tg.Req.Ask.Session,
+		Org: tg.Req.Principal.Scope.Org, Workspace: tg.Req.Principal.Scope.Workspace, Key: tg.Req.Principal.KeyID,
+		Provider: tg.Choice.Names.Slug, Model: bill.ModelOf(), Session: tg.Req.Headers.Session,
 	}
 }
 
@@ -292,7 +292,7 @@ func endRawStream(r *Relay, tg *target.Target, rw *reply, log *record.Log, resp 
 
 // sendRaw passes a response through byte for byte, as it arrives.
 func sendRaw(c *call, resp *http.Response) error {
-	if target.Holds(&c.target, resp) || accounting.Tickets(&c.bill, resp) || c.bill.Spending.Holds() && createsBatch(&c.req, &c.body) && plainJSON(resp) {
+	if target.BuffersRaw(&c.target, resp) || accounting.Tickets(&c.bill, resp) || c.bill.Spending.HasReservation() && createsBatch(&c.req, &c.body) && plainJSON(resp) {
 		return sendHeld(c, resp)
 	}
 	watch := target.Watch(&c.target, resp)
@@ -311,9 +311,9 @@ func sendRaw(c *call, resp *http.Response) error {
 	p := chunk.B[:cap(chunk.B)]
 	meter := response.NewUsageTail(resp)
 	meter.Memory(c.req.Ctx, c.req.Lease)
-	like := c.body.Like()
+	like := c.body.Counterpart()
 	// A run object contains all its settings, an event may hold an image or a complete response.
-	meter.Wide = c.body.StoredPath().Collection == "threads" || c.body.StoredPath().Collection == "interactions" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
+	meter.KeepsLargeEnd = c.body.StoredPath().Collection == "threads" || c.body.StoredPath().Collection == "interactions" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
 	c.reply.flushWhenWaiting(resp.Body)
 	between := true // all events so far were complete
 	for {
@@ -343,12 +343,12 @@ func sendRaw(c *call, resp *http.Response) error {
 				endRawStream(c.relay, &c.target, &c.reply, &c.log, resp, *f)
 			}
 			meter.Cut = true
-			accounting.LearnRaw(&c.bill, meter, resp.StatusCode)
+			accounting.RecordRawUsage(&c.bill, meter, resp.StatusCode)
 			c.reply.broken = true // the client must see that the body is incomplete
 			return nil
 		}
 	}
-	accounting.LearnRaw(&c.bill, meter, resp.StatusCode)
+	accounting.RecordRawUsage(&c.bill, meter, resp.StatusCode)
 	if meter.JSON && succeeded(resp.StatusCode) {
 		settleBatch(c, meter.Retained)
 	}

@@ -32,7 +32,7 @@ import (
 // Admits reports whether the holder of a key may still run batches; maker is the creator of the
 // batch. The fault is a 401 or 403. It is returned with closing, the former holder: on its
 // behalf work may be ended, but not started.
-func (m *Mux) Admits(ctx context.Context, sc store.Scope, key string, maker *batch.Maker) (closing *identity.Principal, left *fault.Fault, err error) {
+func (m *Mux) Admits(ctx context.Context, sc store.Scope, key string, maker *batch.Creator) (closing *identity.Principal, left *fault.Fault, err error) {
 	const scope = "completions.write"
 	auth := m.relay.Auth
 	who, err := auth.ByHash(ctx, key)
@@ -55,7 +55,7 @@ func (m *Mux) Admits(ctx context.Context, sc store.Scope, key string, maker *bat
 // Run sends a request through the pipeline on behalf of a principal. Its response was truncated
 // if broken is true; a panic truncates it as well, and ends nothing else. The request contains
 // no credential of the gateway.
-func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *admission.Behalf) (broken bool) {
+func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *admission.InternalCall) (broken bool) {
 	rt, id := m.Match(req.Method, req.URL.EscapedPath())
 	if rt == nil {
 		routes.NotFound(w)
@@ -65,7 +65,7 @@ func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *admission.Be
 }
 
 // run sends a request through the pipeline on behalf of a principal: see Mux.Run.
-func (r *Relay) run(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admission.Behalf) (broken bool) {
+func (r *Relay) run(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admission.InternalCall) (broken bool) {
 	defer func() {
 		v := recover()
 		if broken = v != nil; broken && v != http.ErrAbortHandler {
@@ -79,7 +79,7 @@ func (r *Relay) run(w http.ResponseWriter, req *http.Request, rt *routes.Route, 
 
 // embedRoute is the route of embeddings for the cache.
 var embedRoute = &routes.Route{
-	Method: http.MethodPost, Path: "/embeddings", Endpoint: "embed", Shape: routes.Unified, Scope: "completions.write",
+	Method: http.MethodPost, Path: "/embeddings", Endpoint: "embed", BodyMode: routes.Unified, Scope: "completions.write",
 	Operation: provider.Embeddings, Check: openai.CheckEmbeddings, Meter: openai.MeterEmbeddings, NoOutput: true,
 }
 
@@ -108,13 +108,13 @@ type lineage struct {
 
 var _ cache.Embedder = (*embedder)(nil)
 
-// Embedder implements caching.Walk.
+// Embedder implements caching.Pipeline.
 func (c *call) Embedder(with *route.CacheEmbedder) cache.Embedder {
-	ask := admission.Headers{TraceID: c.req.Ask.TraceID, SpanID: admission.NewSpanID(), ParentSpanID: cmp.Or(c.req.Ask.SpanID, c.req.ULID), NoBodies: c.req.Ask.NoBodies}
+	ask := admission.Headers{TraceID: c.req.Headers.TraceID, SpanID: admission.NewSpanID(), ParentSpanID: cmp.Or(c.req.Headers.SpanID, c.req.ULID), NoBodies: c.req.Headers.NoBodies}
 	return &embedder{relay: c.relay, with: with, from: lineage{c.req.Caller, maps.Clone(c.body.Metadata), ask}}
 }
 
-// Flush implements caching.Walk.
+// Flush implements caching.Pipeline.
 func (c *call) Flush() { c.reply.flush() }
 
 // Embed implements cache.Embedder.
@@ -134,7 +134,7 @@ func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
 	}).WithContext(context.WithoutCancel(ctx))
 	w := response.Recorder{Max: maxEmbedding}
 	e.relay.serveChild(&w, req, &e.from, body, tree)
-	if w.Status != http.StatusOK || w.Over {
+	if w.Status != http.StatusOK || w.Overflowed {
 		return nil, fmt.Errorf("relay: the embedder responded with status %d", w.Status)
 	}
 	var answer struct {
@@ -153,12 +153,12 @@ func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
 func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *lineage, body []byte, tree *route.Tree) {
 	c := r.calls.Get().(*call)
 	c.begin(r, w, req, embedRoute, "", nil)
-	admission.Descend(&c.req, from.caller, from.ask)
+	admission.MakeChild(&c.req, from.caller, from.ask)
 	c.body.Inherit(from.metadata)
 	limit := time.AfterFunc(2*embedLimit, c.req.Stop)
 	err := c.body.ReadFrom(body)
 	if err == nil {
-		c.target.DemandOwn()
+		c.target.ResetDemands()
 		c.plan.Follow(tree)
 		err = relay(c)
 	}
@@ -173,21 +173,21 @@ func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *linea
 
 // await has a background response polled until it has ended, so that it is charged even if its
 // client never reads it. The message is queued before the client gets the response's id.
-func (r *Relay) await(b target.Bookings, id string) {
+func (r *Relay) await(b target.ChargeClaims, id string) {
 	if r.Runs == nil {
 		return
 	}
 	ctx := b.Target.Req.Base // the provider continues even if the client disconnects
 	hash := b.Target.Req.KeyHash()
 	org, place := b.At()
-	a := &batch.Awaited{
+	a := &batch.PolledResponse{
 		Org: org, Place: place, Path: b.PathOfLooks(id),
-		ID: id, Key: hash, Headers: headersOfLooks(b.Target), Made: b.Target.Req.Now().Unix(),
-		Maker: batch.Maker{KeyID: b.Target.Req.Who.KeyID, Type: string(b.Target.Req.Who.Type), User: b.Target.Req.Who.UserID, Slug: b.Target.Req.Who.WorkspaceSlug},
+		ID: id, Key: hash, Headers: headersOfLooks(b.Target), Created: b.Target.Req.Now().Unix(),
+		Creator: batch.Creator{KeyID: b.Target.Req.Principal.KeyID, Type: string(b.Target.Req.Principal.Type), User: b.Target.Req.Principal.UserID, Slug: b.Target.Req.Principal.WorkspaceSlug},
 	}
-	err := r.Auth.Entrust(ctx, b.Target.Req.Who, hash, b.Target.Req.Now().Add(batch.AwaitedFor))
+	err := r.Auth.Entrust(ctx, b.Target.Req.Principal, hash, b.Target.Req.Now().Add(batch.MaxPollAge))
 	if err == nil {
-		message, failed := r.batches.Await(ctx, b.Target.Req.Who.Scope, a)
+		message, failed := r.batches.SchedulePoll(ctx, b.Target.Req.Principal.Scope, a)
 		if err = failed; err == nil {
 			err = r.Runs.Send(ctx, message)
 		}
@@ -201,15 +201,15 @@ func (r *Relay) await(b target.Bookings, id string) {
 func headersOfLooks(tg *target.Target) http.Header {
 	out := make(http.Header)
 	from := tg.Req.HeadersForProvider()
-	if tg.To.Saved != nil {
-		out[admission.Provider] = []string{"@" + tg.To.Saved.Slug}
+	if tg.Choice.Saved != nil {
+		out[admission.Provider] = []string{"@" + tg.Choice.Saved.Slug}
 	} else {
 		for name, v := range from {
 			if leadsOn(name) {
 				out[name] = v
 			}
 		}
-		for _, name := range tg.Req.Ask.Forward {
+		for _, name := range tg.Req.Headers.Forward {
 			if v := from[name]; len(v) > 0 {
 				out[name] = v
 			}
@@ -220,8 +220,8 @@ func headersOfLooks(tg *target.Target) http.Header {
 			out[name] = v
 		}
 	}
-	out.Set(admission.TraceID, tg.Req.Ask.TraceID)
-	out.Set(admission.ParentSpanID, cmp.Or(tg.Req.Ask.SpanID, tg.Req.ULID))
+	out.Set(admission.TraceID, tg.Req.Headers.TraceID)
+	out.Set(admission.ParentSpanID, cmp.Or(tg.Req.Headers.SpanID, tg.Req.ULID))
 	if len(tg.Body.Metadata) > 0 {
 		b, _ := json.Marshal(tg.Body.Metadata) // texts
 		out.Set(admission.Metadata, string(b))
@@ -242,7 +242,7 @@ func leadsOn(name string) bool {
 }
 
 // Charged reports whether an awaited response was charged.
-func (m *Mux) Charged(ctx context.Context, sc store.Scope, a *batch.Awaited) (bool, error) {
+func (m *Mux) Charged(ctx context.Context, sc store.Scope, a *batch.PolledResponse) (bool, error) {
 	if a.Org {
 		sc = sc.Organisation()
 	}
@@ -251,10 +251,10 @@ func (m *Mux) Charged(ctx context.Context, sc store.Scope, a *batch.Awaited) (bo
 
 // Settler returns the principal for polling an awaited response: the key that created it, even
 // if it is no longer valid, because the money is spent.
-func (m *Mux) Settler(ctx context.Context, sc store.Scope, a *batch.Awaited) (*Behalf, error) {
-	closing, _, err := m.Admits(ctx, sc, a.Key, &a.Maker)
+func (m *Mux) Settler(ctx context.Context, sc store.Scope, a *batch.PolledResponse) (*InternalCall, error) {
+	closing, _, err := m.Admits(ctx, sc, a.Key, &a.Creator)
 	if err != nil {
 		return nil, err
 	}
-	return &Behalf{Key: a.Key, Closing: closing, Settling: true}, nil
+	return &InternalCall{Key: a.Key, Closing: closing, Settling: true}, nil
 }

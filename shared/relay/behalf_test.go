@@ -15,11 +15,11 @@ func TestAPanicOnBehalfOfSomebodyIsABrokenAnswer(t *testing.T) {
 	m := NewMux(nil, []routes.Route{{Method: http.MethodPost, Path: "/chat/completions"}}) // without a relay every walk panics
 	req := httptest.NewRequest(http.MethodPost, routes.BasePath+"/chat/completions", nil)
 	got := httptest.NewRecorder()
-	if broken := m.Run(got, req, &admission.Behalf{Key: "of nobody"}); !broken {
+	if broken := m.Run(got, req, &admission.InternalCall{Key: "of nobody"}); !broken {
 		t.Errorf("the answer is whole: %d %s", got.Code, got.Body.String())
 	}
 	unknown := httptest.NewRequest(http.MethodPost, routes.BasePath+"/nowhere", nil)
-	if broken := m.Run(got, unknown, &admission.Behalf{Key: "of nobody"}); broken || got.Code != http.StatusNotFound {
+	if broken := m.Run(got, unknown, &admission.InternalCall{Key: "of nobody"}); broken || got.Code != http.StatusNotFound {
 		t.Errorf("%v %d", broken, got.Code)
 	}
 }

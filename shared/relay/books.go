@@ -43,7 +43,7 @@ func finish(c *call) {
 		}
 	}
 	writeBooks(c)
-	c.req.Over()
+	c.req.RunDeferred()
 }
 
 func writeBooks(c *call) {
@@ -65,12 +65,12 @@ func writeBooks(c *call) {
 	if c.race != nil {
 		c.race.hedge.Spent(int64(used), int64(unused))
 	}
-	if c.req.Who == nil {
+	if c.req.Principal == nil {
 		return // an unknown caller has no record
 	}
 	describeMoney(&c.bill, &c.log, &c.cache, &c.rec)
 	if u := &c.rec.Usage; u.N(pricing.CacheWrite5m)+u.N(pricing.CacheWrite1h)+u.N(pricing.CacheRead) > 0 {
-		c.relay.unread.Note(promptsOf(&c.target, &c.bill), u.Written() > 0, u.N(pricing.CacheRead) > 0)
+		c.relay.unread.Observe(promptsOf(&c.target, &c.bill), u.Written() > 0, u.N(pricing.CacheRead) > 0)
 	}
 	c.rec.ClientStatus, c.rec.ClientGone = outcome.Status, c.reply.gone
 	c.rec.ResponseBytes = outcome.Bytes
@@ -83,7 +83,7 @@ func writeBooks(c *call) {
 	// A provider's response and a path may exceed the limits of a record.
 	c.rec.Model, c.rec.FinishReason = fault.Clip(c.rec.Model, body.MaxModel), clipText(c.rec.FinishReason)
 	hideInRecord(&c.target, &c.rec)
-	if c.req.OnlyLooked() {
+	if c.req.IsUnchargedPoll() {
 		return
 	}
 	sealBodies(c, ctx)
@@ -106,18 +106,18 @@ func describe(c *call) {
 // describeWalk records the routing decisions, before settlement.
 func describeWalk(relay *Relay, pl *plan.Plan, gs *guardrail.State, rec *usage.Record) {
 	r := rec
-	r.Guards = gs.Notes.All(relay.RecordAfterBody)
-	if pl.Walker == nil {
+	r.Guards = gs.Entries.All(relay.RecordAfterBody)
+	if pl.Traversal == nil {
 		return
 	}
-	r.Draws, r.Breakers = pl.Walker.Draws(r.Draws[:0]), pl.Walker.Breakers(r.Breakers[:0])
-	r.Measured = pl.Walker.Measured(r.Measured[:0])
-	r.Matches, r.Skips = pl.Walker.Matches(r.Matches[:0]), pl.Walker.Skips(r.Skips[:0])
+	r.Draws, r.Breakers = pl.Traversal.Draws(r.Draws[:0]), pl.Traversal.Breakers(r.Breakers[:0])
+	r.Measured = pl.Traversal.Measured(r.Measured[:0])
+	r.Matches, r.Skips = pl.Traversal.Matches(r.Matches[:0]), pl.Traversal.Skips(r.Skips[:0])
 }
 
 // describeAnswer records the last target and its result.
 func describeAnswer(c *call) {
-	r, to, outcome := &c.rec, &c.target.To.Names, c.log.Outcome()
+	r, to, outcome := &c.rec, &c.target.Choice.Names, c.log.Outcome()
 	r.OptionIndex, r.Provider, r.ProviderSlug, r.IntegrationID = to.Option, to.Provider, to.Slug, to.Integration
 	r.Model, r.FinishReason = c.bill.ReportedModel(), c.bill.Reported.Finish
 	r.RetryCount, r.CacheStatus, r.Losses = outcome.Retries, c.cache.Status, c.target.Loss.Paths()
@@ -145,11 +145,11 @@ func describeMoney(bill *accounting.Bill, log *record.Log, ca *caching.Cache, re
 // describeRequest records the values of the stages before the targets.
 func describeRequest(tg *target.Target, rec *usage.Record) {
 	r := rec
-	r.ID, r.Start = tg.Req.ULID, tg.Req.Start
+	r.ID, r.Start = tg.Req.ULID, tg.Req.StartTime
 	r.Endpoint, r.Method, r.Path = tg.Req.Route.Endpoint, tg.Req.Req.Method, audit.MaskPath(tg.Req.Req.URL.EscapedPath())
-	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = tg.Req.Ask.TraceID, tg.Req.Ask.SpanID, tg.Req.Ask.ParentSpanID, tg.Req.Ask.SpanName
-	r.Agent = usage.Agent{Session: tg.Req.Ask.Session, ID: tg.Req.Ask.Agent, Parent: tg.Req.Ask.ParentAgent}
-	if who := tg.Req.Who; who != nil {
+	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = tg.Req.Headers.TraceID, tg.Req.Headers.SpanID, tg.Req.Headers.ParentSpanID, tg.Req.Headers.SpanName
+	r.Agent = usage.Agent{Session: tg.Req.Headers.Session, ID: tg.Req.Headers.Agent, Parent: tg.Req.Headers.ParentAgent}
+	if who := tg.Req.Principal; who != nil {
 		r.Org, r.Workspace, r.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
 		r.KeyID, r.KeyType, r.KeyName = who.KeyID, string(who.Type), who.Name
 		if who.Type != identity.SignedToken { // the user of a signed token is not verified
@@ -158,7 +158,7 @@ func describeRequest(tg *target.Target, rec *usage.Record) {
 	}
 	r.RequestBytes, r.Stream, r.RequestModel = tg.Body.Size, tg.Stream, tg.Body.Model
 	r.Metadata, r.EndUser = tg.Body.Metadata, tg.Body.Metadata["_user"]
-	if by := cmp.Or(tg.To.Prompt, tg.Body.Filled); by != nil {
+	if by := cmp.Or(tg.Choice.Prompt, tg.Body.Prompt); by != nil {
 		r.PromptSlug = by.Slug
 		r.SetPrompt(by.ID, by.Version, by.Experiment)
 	}
@@ -168,15 +168,15 @@ func describeRequest(tg *target.Target, rec *usage.Record) {
 // keepSent stores the request to the provider if it differs from the client's. The body is not
 // copied: it is valid until the next attempt, which replaces it.
 func keepSent(tg *target.Target, log *record.Log, mk *target.SecretMask, h http.Header, body []byte) {
-	if !tg.Req.Logs() || len(body) == 0 || tg.Req.Route.Shape == routes.Raw || tg.SameDialect() {
+	if !tg.Req.Logs() || len(body) == 0 || tg.Req.Route.BodyMode == routes.Raw || tg.SameDialect() {
 		return
 	}
-	names := tg.Req.Ask.Sensitive
-	if len(tg.To.Target.CustomHeaders)+len(tg.To.Target.Credential.CustomHeaders) > 0 {
+	names := tg.Req.Headers.Sensitive
+	if len(tg.Choice.Target.CustomHeaders)+len(tg.Choice.Target.Credential.CustomHeaders) > 0 {
 		names = mk.CustomNames(slices.Clone(names))
 	}
 	var room [8]string
-	log.Sent(h, body, names, tg.To.Target.Secrets(room[:0], false))
+	log.RecordRequest(h, body, names, tg.Choice.Target.Secrets(room[:0], false))
 }
 
 // sealBodies adds the logged bodies to the record, sealed.
@@ -198,33 +198,33 @@ func sealBodies(c *call, ctx context.Context) {
 // response.
 func showBodies(c *call, full, failed bool) {
 	in := c.body.In
-	if p := c.target.To.Prompt; p != c.body.Filled && p != nil {
+	if p := c.target.Choice.Prompt; p != c.body.Prompt && p != nil {
 		in = p.Body
 	}
-	if c.guards.Sent != nil {
-		in = c.guards.Sent // masked content is not logged
+	if c.guards.Request != nil {
+		in = c.guards.Request // masked content is not logged
 	}
 	if full && c.req.Route.Operation == provider.BatchesCreate {
 		in = batch.HideConfig(in)
 	}
 	var change func([]byte) []byte
-	if c.guards.Taken.Any() {
-		change = c.guards.Taken.Hidden
+	if c.guards.Masked.Any() {
+		change = c.guards.Masked.MaskBody
 	}
 	var room [8]string
-	c.log.Bodies.Show(record.Shown{
+	c.log.Bodies.SetExtras(record.Extras{
 		ResponseHeaders: c.reply.w.Header(), Change: change,
-		Unanswered: c.req.Route.Operation == provider.Embeddings && !failed, // vectors are long and not informative
-		Requests:   full, RequestHeaders: c.req.Req.Header, Hidden: c.req.Ask.Sensitive, Request: in,
+		NoResponse: c.req.Route.Operation == provider.Embeddings && !failed, // vectors are long and not informative
+		Requests:   full, RequestHeaders: c.req.Req.Header, SensitiveHeaders: c.req.Headers.Sensitive, Request: in,
 	}, secretsOf(&c.target, room[:0]))
 }
 
 // secretsOf returns the secrets of a target, appended to dst.
 func secretsOf(tg *target.Target, dst []string) []string {
-	if tg.To.Target.Provider == nil {
+	if tg.Choice.Target.Provider == nil {
 		return dst
 	}
-	return tg.To.Target.Secrets(dst, false)
+	return tg.Choice.Target.Secrets(dst, false)
 }
 
 // hideInRecord redacts secrets in the parts of a response that the record repeats.

@@ -22,7 +22,7 @@ import (
 )
 
 // sendCached sends a cached response: no provider is called and nothing is charged.
-func sendCached(c *call, a *caching.Answer) error {
+func sendCached(c *call, a *caching.Hit) error {
 	e := a.Entry
 	c.cache.Use(e)
 	out := e.Body
@@ -35,7 +35,7 @@ func sendCached(c *call, a *caching.Answer) error {
 		if a.Decoded != nil {
 			out = restored(&c.target, a.Decoded)
 		} else {
-			out = c.guards.Taken.Restored(out)
+			out = c.guards.Masked.RestoreBody(out)
 		}
 		out = c.guards.WithResults(out, false)
 		h["Content-Length"] = []string{strconv.Itoa(len(out))}
@@ -69,14 +69,14 @@ func replayed(tg *target.Target, gs *guardrail.State, r *chat.Response) []byte {
 // remember.
 func gather(tg *target.Target, gs *guardrail.State, ca *caching.Cache, a *answer) {
 	judged := gs.JudgesEnd()
-	if !ca.Stores() && !judged && !target.StoresItems(tg) && !target.Forgets(tg) {
+	if !ca.Stores() && !judged && !target.StoresItems(tg) && !target.StoresForwarded(tg) {
 		return
 	}
 	if a.stream.Translated() {
-		a.stream.Gather(cache.MaxBody, tg.Decoded != nil && tg.Decoded.HiddenAnswer, judged, nil)
+		a.stream.StartAssembly(cache.MaxBody, tg.Decoded != nil && tg.Decoded.HiddenAnswer, judged, nil)
 		return
 	}
-	a.stream.Gather(cache.MaxBody, false, judged, tg.Req.Route.Client.NewStreamDecoder(&tg.To.Traits))
+	a.stream.StartAssembly(cache.MaxBody, false, judged, tg.Req.Route.Client.NewStreamDecoder(&tg.Choice.Traits))
 }
 
 // keepStream stores a finished stream: in the cache, and its items for later references.
@@ -85,7 +85,7 @@ func keepStream(tg *target.Target, ca *caching.Cache, a *answer) {
 	if !ca.Stores() && !stores {
 		return
 	}
-	whole := a.stream.Gathered()
+	whole := a.stream.Assembled()
 	if whole == nil {
 		return
 	}
@@ -93,7 +93,7 @@ func keepStream(tg *target.Target, ca *caching.Cache, a *answer) {
 	defer enc.Free()
 	enc.B = encodeWhole(tg, enc.B, a, whole)
 	if ca.Stores() {
-		ca.Keep(enc.B)
+		ca.Store(enc.B)
 	}
 	if stores {
 		target.StoreItems(tg, enc.B)
@@ -106,7 +106,7 @@ func encodeWhole(tg *target.Target, dst []byte, a *answer, whole *chat.Response)
 	if !a.stream.Translated() || tg.SameDialect() {
 		o.Request = tg.Body.LegacyOnly()
 	}
-	whole.Attribute(tg.To.Dialect.Name())
+	whole.Attribute(tg.Choice.Dialect.Name())
 	return tg.Req.Route.Client.EncodeResponse(dst, whole, o)
 }
 
@@ -123,19 +123,19 @@ func events(resp *http.Response) bool {
 // before it is sent, because a guardrail may deny or change it. No client depends on receiving
 // it incrementally.
 func holdsRetold(q *admission.Request, gs *guardrail.State, resp *http.Response) bool {
-	return q.Route.Retold != nil && gs.Outputs() && gs.OnItsWay() && succeeded(resp.StatusCode) && events(resp)
+	return q.Route.EarlierResponse != nil && gs.Outputs() && gs.JudgesStream() && succeeded(resp.StatusCode) && events(resp)
 }
 
 // readRetold reads a stream that repeats an earlier response.
 func readRetold(tg *target.Target, bill *accounting.Bill, pn *plain, stream []byte) error {
 	p := pn
 	if p.retold = ownership.LastResponse(stream); p.retold == nil {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s was truncated", tg.To.Target.Provider.ID)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s was truncated", tg.Choice.Target.Provider.ID)
 		f.Source = fault.SourceProvider
 		return f
 	}
 	p.own, p.meter = true, chat.Meter{Complete: true, Started: true}
-	accounting.LearnOperation(bill, p.meter)
+	accounting.RecordOperationUsage(bill, p.meter)
 	return nil
 }
 
@@ -145,18 +145,18 @@ func sentRetold(tg *target.Target, gs *guardrail.State, stream []byte) []byte {
 	out := gs.FirstEvent(tg.Req.Route.Endpoint, tg.Strict())
 	if !gs.Changed {
 		out = append(out, stream...)
-	} else if r, err := tg.Req.Route.Retold.Client.DecodeResponse(gs.Answer, &tg.To.Traits); err == nil {
-		out = append(out, response.Replay(r, tg.Req.Route.Retold.Client.NewStreamEncoder(target.Options(tg)))...)
+	} else if r, err := tg.Req.Route.EarlierResponse.Client.DecodeResponse(gs.Response, &tg.Choice.Traits); err == nil {
+		out = append(out, response.Replay(r, tg.Req.Route.EarlierResponse.Client.NewStreamEncoder(target.Options(tg)))...)
 	}
 	return append(out, gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())...)
 }
 
 // judgeRetold runs the guardrails that judge streams once they have ended on it.
 func judgeRetold(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State, stream []byte) {
-	if tg.Req.Route.Retold == nil || !gs.JudgesEnd() {
+	if tg.Req.Route.EarlierResponse == nil || !gs.JudgesEnd() {
 		return
 	}
-	if whole := ownership.LastResponse(stream); whole != nil && !ownership.Unmade(whole) {
+	if whole := ownership.LastResponse(stream); whole != nil && !ownership.IsEmptyInProgress(whole) {
 		gs.End(whole)
 	}
 	told := gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())
@@ -169,7 +169,7 @@ func judgeRetold(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.St
 
 // pass passes the next bytes of a response to the stream's handler.
 func pass(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *answer, in []byte) ([]byte, error) {
-	if a.stream.ComesWhole(in) {
+	if a.stream.IsNotEvents(in) {
 		takeWhole(tg, gs, ca, st, a)
 	}
 	unnoted := a.made.Feed(in)
@@ -186,19 +186,19 @@ func pass(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamS
 
 // takeWhole turns a into a complete response that is replayed to the client as a stream.
 func takeWhole(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *answer) {
-	dec := upstream.NewWhole(tg.To.Dialect, &tg.To.Traits)
+	dec := upstream.NewWhole(tg.Choice.Dialect, &tg.Choice.Traits)
 	o := target.Options(tg)
 	if !a.stream.Translated() {
 		o.Request = tg.Body.LegacyOnly()
 	}
-	a.stream.Instead(translate(tg, gs, st, guardedDecoder(tg, gs, verified(tg, dec, o), o), o))
+	a.stream.ReplaceBy(translate(tg, gs, st, guardedDecoder(tg, gs, verified(tg, dec, o), o), o))
 	gather(tg, gs, ca, a)
 }
 
 // cameAsEvents reports whether the body of a conversation's response is a stream that was not
 // requested.
 func cameAsEvents(tg *target.Target, body []byte) bool {
-	if tg.Req.Route.Client == nil || tg.To.Dialect == nil {
+	if tg.Req.Route.Client == nil || tg.Choice.Dialect == nil {
 		return false
 	}
 	return response.IsEvents(body)
@@ -208,25 +208,25 @@ func cameAsEvents(tg *target.Target, body []byte) bool {
 // assembled.
 func decodeWhole(tg *target.Target, body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
 	if !cameAsEvents(tg, body) {
-		r, err := tg.To.Dialect.DecodeResponse(body, &tg.To.Traits)
+		r, err := tg.Choice.Dialect.DecodeResponse(body, &tg.Choice.Traits)
 		if err != nil {
 			return nil, chat.Meter{}, nil, err
 		}
 		return r, r.Meter(), r.Signed(), nil
 	}
-	return response.Collect(tg.To.Dialect.NewStreamDecoder(&tg.To.Traits), body)
+	return response.Collect(tg.Choice.Dialect.NewStreamDecoder(&tg.Choice.Traits), body)
 }
 
 // eventsBroke returns the error for a stream that was not requested and cannot be assembled. Its
 // content was created, and is charged.
 func eventsBroke(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *target.SecretMask, err error, m chat.Meter, body []byte) error {
-	f := tg.To.StreamBroke(err)
+	f := tg.Choice.TruncatedFault(err)
 	f.Source = fault.SourceProvider
 	mask.Bytes(body, mk.Secrets())
 	log.Body(record.Received, body)
 	if m.Usage.Known() || m.OutputEstimate() > 0 {
-		bill.Reported.Hear(m)
-		u := accounting.Used(bill, m)
+		bill.Reported.Observe(m)
+		u := accounting.UsageOf(bill, m)
 		response.EstimateOutput(&u, m)
 		bill.Charge(u)
 	}

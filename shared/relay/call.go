@@ -55,12 +55,12 @@ type outbound struct {
 	sendBuf   *buffer.Buffer
 	sending   *upstream.Body // nil until a buffered body is sent
 	modelJSON []byte
-	injected  bool          // usage was requested on the client's behalf
-	bodySpent bool          // the client's body was streamed and cannot be sent again
-	upload    *form.Upload  // the streamed body
-	patience  plan.Patience // of the attempt in progress
-	far       session.Conn  // connection to the provider, on Socket routes
-	part      target.Part   // the part that is requested after the response has started
+	injected  bool                 // usage was requested on the client's behalf
+	bodySpent bool                 // the client's body was streamed and cannot be sent again
+	upload    *form.Upload         // the streamed body
+	patience  plan.AttemptTimeouts // of the attempt in progress
+	far       session.Conn         // connection to the provider, on Socket routes
+	part      target.Part          // the part that is requested after the response has started
 }
 
 // streamState is the memory of a streamed response.
@@ -119,13 +119,13 @@ func (c *call) connect() {
 }
 
 // begin starts a request to a route. id is the variable of its path.
-func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admission.Behalf) {
-	c.req.Arrive(r.doors, req, rt, id, behalf, &c.leased)
+func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admission.InternalCall) {
+	c.req.Start(r.doors, req, rt, id, behalf, &c.leased)
 	c.relay = r
 	c.reply.to(w)
-	target.Begin(&c.target, r.means)
-	c.bill.Begin(r.Ledger, r.Prices.Current())
-	c.cache.Begin(r.Cache, r.CacheTimes, c)
+	target.SetDeps(&c.target, r.means)
+	c.bill.SetDeps(r.Ledger, r.Prices.Current())
+	c.cache.SetDeps(r.Cache, r.CacheTimes, c)
 }
 
 // reset drops every reference, so that the pool keeps no request alive.
@@ -134,11 +134,11 @@ func (c *call) reset() {
 	if spare {
 		c.out.sendBuf.Free()
 	}
-	left, edited := c.body.Leftover(spare), c.target.Edited
+	left, edited := c.body.TakeMemory(spare), c.target.Edited
 	c.stream.heldBuf.Free()
 	c.plain.free()
 	c.stream.turnBuf.Free()
-	attempts := c.bill.Spending.Leftover()
+	attempts := c.bill.Spending.TakeAttempts()
 	// Parts with reusable memory are saved one by one, because a literal of the complete call
 	// would be allocated first.
 	c.log.Free()
@@ -248,5 +248,5 @@ func (r *reply) clientGone() {
 		return
 	}
 	r.gone = true
-	r.from.Leave()
+	r.from.OnClientGone()
 }

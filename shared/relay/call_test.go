@@ -33,10 +33,10 @@ func TestMetadataEndsWithItsCall(t *testing.T) {
 		req := httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(x.body))
 		req.Header.Set(admission.Metadata, x.sent)
 		r.doors = r.newDoors()
-		c.begin(r, httptest.NewRecorder(), req, &routes.Route{Endpoint: "chatComplete", Shape: routes.Unified}, "", nil)
-		c.req.Who, c.req.WS = &identity.Principal{}, &tenant.Effective{}
-		c.req.Who.Defaults.Metadata = x.defaults
-		if err := c.req.Ask.Read(req.Header); err != nil {
+		c.begin(r, httptest.NewRecorder(), req, &routes.Route{Endpoint: "chatComplete", BodyMode: routes.Unified}, "", nil)
+		c.req.Principal, c.req.WS = &identity.Principal{}, &tenant.Effective{}
+		c.req.Principal.Defaults.Metadata = x.defaults
+		if err := c.req.Headers.Read(req.Header); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.body.Read(); err != nil {

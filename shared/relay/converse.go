@@ -34,23 +34,23 @@ func converse(c *call, turns *routes.Dialogue) error {
 	}
 	c.reply.upgraded()
 	d := &realtime.Dialogue{
-		Client: client, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org, ID: c.req.ULID, Now: c.relay.Now, Responder: newPartner(c, turns.Turn()),
+		Client: client, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Principal.Scope.Org, ID: c.req.ULID, Now: c.relay.Now, Responder: newPartner(c, turns.ResponsesRoute()),
 	}
-	end, ok := c.relay.sessions.Begin(d)
+	end, ok := c.relay.sessions.Add(d)
 	if !ok {
-		client.Close(session.GoingAway, realtime.Restarting)
+		client.Close(session.CloseGoingAway, realtime.Restarting)
 		client.Linger()
 		return nil
 	}
 	c.reply.carry = carry{client, nil, func() {
 		result := d.Run(c.req.Base)
-		c.body.Carried(result.FromClient)
+		c.body.AddReceived(result.FromClient)
 		c.log.Count(result.ToClient)
 		c.bill.Reported.Ended(result.Summary())
 		if result.Fault != nil {
 			c.log.Fail(result.Fault)
 		}
-		accounting.LearnOperation(&c.bill, chat.Meter{Started: true, Complete: true})
+		accounting.RecordOperationUsage(&c.bill, chat.Meter{Started: true, Complete: true})
 	}, end}
 	return nil
 }
@@ -74,7 +74,7 @@ func newPartner(c *call, rt *routes.Route) *partner {
 		}
 	}
 	h.Set("Content-Type", "application/json")
-	h.Set(admission.TraceID, c.req.Ask.TraceID)
+	h.Set(admission.TraceID, c.req.Headers.TraceID)
 	return &partner{relay: c.relay, of: c, route: rt, header: h, key: c.req.KeyHash()}
 }
 
@@ -84,11 +84,11 @@ func (p *partner) below(q *admission.Request) {
 	for _, name := range [...]string{headerBeta, "X-Gateway-Span-Id", "X-Gateway-Span-Name", "Origin", "Content-Length"} {
 		delete(h, name)
 	}
-	h.Set(admission.ParentSpanID, cmp.Or(q.Ask.SpanID, q.ULID))
+	h.Set(admission.ParentSpanID, cmp.Or(q.Headers.SpanID, q.ULID))
 }
 
-// Ask implements realtime.Responder.
-func (p *partner) Ask(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool) {
+// Send implements realtime.Responder.
+func (p *partner) Send(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool) {
 	return p.take(ctx, w, p.route, "", p.header.Clone(), body, nil)
 }
 
@@ -102,7 +102,7 @@ func (p *partner) take(ctx context.Context, w http.ResponseWriter, rt *routes.Ro
 	if req.Header = h; like != nil {
 		req.Host, req.TLS = like.Host, like.TLS
 	}
-	now, err := p.of.req.Still(p.of.req.Base)
+	now, err := p.of.req.Reauthenticate(p.of.req.Base)
 	if err != nil {
 		f := fault.From(err)
 		f.SetHeaders(w.Header())
@@ -110,7 +110,7 @@ func (p *partner) take(ctx context.Context, w http.ResponseWriter, rt *routes.Ro
 		_, _ = w.Write(errorAt(rt, f)) // it is buffered
 		return false
 	}
-	return p.relay.run(w, req, rt, url.PathEscape(id), &admission.Behalf{Key: p.key, Caller: now.Who})
+	return p.relay.run(w, req, rt, url.PathEscape(id), &admission.InternalCall{Key: p.key, Caller: now.Principal})
 }
 
 // errorAt returns the body of an error at a route.
@@ -126,13 +126,13 @@ func errorAt(rt *routes.Route, f *fault.Fault) []byte {
 
 // Check implements realtime.Responder.
 func (p *partner) Check() error {
-	now, err := p.of.req.Still(p.of.req.Base)
+	now, err := p.of.req.Reauthenticate(p.of.req.Base)
 	if err != nil {
 		return err
 	}
 	own, _ := p.of.bill.Budgeted()
-	for _, s := range append(accounting.Budgeted(now.Who.Subject), own...) {
-		if s == p.of.req.Who.Subject && s != now.Who.Subject {
+	for _, s := range append(accounting.Budgeted(now.Principal.Subject), own...) {
+		if s == p.of.req.Principal.Subject && s != now.Principal.Subject {
 			continue // the key's limits have changed
 		}
 		exhausted, err := p.relay.budgets.Exhausted(p.of.req.Base, s)

@@ -58,7 +58,7 @@ func judgeAnswer(tg *target.Target, log *record.Log, a *answer, at *usage.Attemp
 
 // exchange sends the request and checks the head of the response.
 func exchange(c *call, body []byte, at *usage.Attempt) answer {
-	if c.target.To.Jobs != nil {
+	if c.target.Choice.Jobs != nil {
 		return exchangeJob(c, body, at)
 	}
 	req, err := upstreamRequest(c, body)
@@ -85,25 +85,25 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 		if f := c.target.BodyFault(); f != nil {
 			return refusal(f)
 		}
-		accounting.GivenUp(&c.bill, gaveUp(&c.req, &c.out) && c.out.sending.Sent())
+		accounting.ChargeAborted(&c.bill, gaveUp(&c.req, &c.out) && c.out.sending.Sent())
 		return refusal(cut(&c.out, target.Unreachable(&c.target, req.URL.Host, err)))
 	}
-	at.Identify(requestID(c.target.To.Unrouted(resp).Header))
-	if c.req.Route.Shape != routes.Raw && !succeeded(resp.StatusCode) {
+	at.Identify(requestID(c.target.Choice.Unrouted(resp).Header))
+	if c.req.Route.BodyMode != routes.Raw && !succeeded(resp.StatusCode) {
 		// The timeout of the head includes an error's complete body.
 		refused := providerRefused(c.relay, &c.target, &c.log, &c.mask, resp)
 		patience.Stop()
-		if f := patience.Late(); f != nil {
+		if f := patience.TimeoutFault(); f != nil {
 			return refusal(f)
 		}
 		return refused
 	}
-	if !patience.HeadCame() {
+	if !patience.HeadArrived() {
 		_ = resp.Body.Close()
-		accounting.GivenUp(&c.bill, resp.StatusCode < 300)
-		return refusal(patience.Late())
+		accounting.ChargeAborted(&c.bill, resp.StatusCode < 300)
+		return refusal(patience.TimeoutFault())
 	}
-	if c.req.Route.Shape != routes.Raw && c.target.Stream && c.req.Route.Client != nil {
+	if c.req.Route.BodyMode != routes.Raw && c.target.Stream && c.req.Route.Client != nil {
 		return startStream(c, resp)
 	}
 	if takesWhole(&c.target, &c.out, resp) || holdsRetold(&c.req, &c.guards, resp) {
@@ -121,7 +121,7 @@ func requestID(h http.Header) string {
 
 // startStream prepares the handling of a stream and reads it to its first content.
 func startStream(c *call, resp *http.Response) answer {
-	a := &answer{resp: resp, made: target.WatchMade(&c.target)}
+	a := &answer{resp: resp, made: target.WatchCreated(&c.target)}
 	if err := egress.Inflate(resp, 0); err != nil {
 		return refusal(unreadableAnswer(err))
 	}
@@ -129,7 +129,7 @@ func startStream(c *call, resp *http.Response) answer {
 		a.stream = response.Pass(c.req.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.target.Strict(), IncludeUsage: c.target.WantUsage, Injected: c.out.injected}))
 	} else {
 		o := target.Options(&c.target)
-		a.stream = translate(&c.target, &c.guards, &c.stream, verified(&c.target, c.target.To.Dialect.NewStreamDecoder(&c.target.To.Traits), o), o)
+		a.stream = translate(&c.target, &c.guards, &c.stream, verified(&c.target, c.target.Choice.Dialect.NewStreamDecoder(&c.target.Choice.Traits), o), o)
 	}
 	guardStream(&c.target, &c.guards, &c.stream, a)
 	gather(&c.target, &c.guards, &c.cache, a)
@@ -151,7 +151,7 @@ func translate(tg *target.Target, gs *guardrail.State, st *streamState, dec chat
 	if st.turnBuf == nil {
 		st.turnBuf = buffer.For(2 * streamChunk)
 	}
-	return response.Translate(dec, gs.Taken.Writer(tg.Req.Route.Client), o, &tg.Loss, st.turnBuf.B)
+	return response.Translate(dec, gs.Masked.Writer(tg.Req.Route.Client), o, &tg.Loss, st.turnBuf.B)
 }
 
 // providerRefused reads a provider's error response.
@@ -167,12 +167,12 @@ func providerRefused(r *Relay, tg *target.Target, log *record.Log, mk *target.Se
 	var f *fault.Fault
 	switch {
 	case err != nil && !errors.Is(err, buffer.ErrTooLarge):
-		f = fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", tg.To.Target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", tg.Choice.Target.Provider.ID).WithCause(err)
 		f = chat.CompleteFault(f, resp.StatusCode, resp.Header) // its status was received
-	case tg.To.Carrier != nil:
-		f = tg.To.Carrier.DecodeError(resp.StatusCode, resp.Header, buf.B)
-	case tg.To.Dialect != nil:
-		f = tg.To.Dialect.DecodeError(resp.StatusCode, resp.Header, buf.B)
+	case tg.Choice.Translator != nil:
+		f = tg.Choice.Translator.DecodeError(resp.StatusCode, resp.Header, buf.B)
+	case tg.Choice.Dialect != nil:
+		f = tg.Choice.Dialect.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	default:
 		f = r.errorDialect().DecodeError(resp.StatusCode, resp.Header, buf.B)
 	}
@@ -197,7 +197,7 @@ func wordsOf(tg *target.Target, status int, body []byte) []byte {
 // speaksAlike reports whether the provider uses the client's dialect, even if a translator of
 // that dialect handles the request.
 func speaksAlike(tg *target.Target) bool {
-	return tg.SameDialect() || tg.To.Carrier != nil && tg.To.Carrier.Name() == provider.AnthropicMessages
+	return tg.SameDialect() || tg.Choice.Translator != nil && tg.Choice.Translator.Name() == provider.AnthropicMessages
 }
 
 var errorKeys = wire.NewKeySet("error")
@@ -217,7 +217,7 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 	}
 	req := (&http.Request{Method: cmp.Or(c.out.part.Method, c.req.Req.Method), Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	var err error
-	if c.req.Route.Shape == routes.Raw {
+	if c.req.Route.BodyMode == routes.Raw {
 		if req.URL, err = rawURL(&c.target, &c.out); err != nil {
 			return nil, err
 		}
@@ -229,25 +229,25 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 		switch {
 		case c.body.Form != nil:
 			h["Content-Type"] = c.req.Req.Header["Content-Type"][:1:1]
-		case c.target.To.ContentType != "":
-			h["Content-Type"] = []string{c.target.To.ContentType}
+		case c.target.Choice.ContentType != "":
+			h["Content-Type"] = []string{c.target.Choice.ContentType}
 		case len(body) > 0:
 			h["Content-Type"] = jsonType
 		}
 		h["Accept"] = acceptJSON
-		if (c.req.Route.Binary || c.req.Route.Media) && c.target.To.Carrier == nil {
+		if (c.req.Route.Binary || c.req.Route.Media) && c.target.Choice.Translator == nil {
 			h["Accept"] = acceptAll
 		}
 		if c.target.Stream {
 			h["Accept"] = acceptStream
 		}
 	}
-	for _, name := range c.target.To.Forward {
+	for _, name := range c.target.Choice.Forward {
 		if v, ok := c.req.Req.Header[name]; ok && egress.Forwardable(name) && !(name == "Authorization" && c.req.KeyInAuth) && !c.req.HoldsKey(name) {
 			h[name] = v
 		}
 	}
-	for k, v := range c.target.To.Target.CustomHeaders {
+	for k, v := range c.target.Choice.Target.CustomHeaders {
 		if egress.Forwardable(k) {
 			h.Set(k, v)
 		}
@@ -257,23 +257,23 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 			h[k] = v
 		}
 	}
-	if parent := c.req.Ask.Traceparent(); parent != "" {
+	if parent := c.req.Headers.Traceparent(); parent != "" {
 		h["Traceparent"] = []string{parent}
 		if state := c.req.Req.Header["Tracestate"]; len(state) > 0 {
 			h["Tracestate"] = state
 		}
 	}
-	upstream.SetBetas(h, c.req.Req.Header, c.target.To.Target.HeaderRow(c.target.To.Op))
+	upstream.SetBetas(h, c.req.Req.Header, c.target.Choice.Target.HeaderRow(c.target.Choice.Op))
 	if c.req.Route.Verbatim && speaksAlike(&c.target) {
 		upstream.SetAnthropicBetas(h, c.req.Req.Header)
 	}
-	egress.DropLookalikes(h, func(name string) bool { return fromClient(&c.req, name) }, "Authorization", "User-Agent", "X-Api-Key", "Api-Key", c.target.To.Target.Provider.Auth.Name)
-	body = reference.Disown(approval.Conceal(body), c.target.To.Wall.Foreign)
+	egress.DropLookalikes(h, func(name string) bool { return fromClient(&c.req, name) }, "Authorization", "User-Agent", "X-Api-Key", "Api-Key", c.target.Choice.Target.Provider.Auth.Name)
+	body = reference.Disown(approval.Conceal(body), c.target.Choice.Isolation.ForeignItems)
 	setBody(&c.target, &c.out, req, body)
-	if c.req.Rehearsing {
+	if c.req.DryRun {
 		return req, nil // no token is requested
 	}
-	if err := c.target.To.Target.Authorize(c.req.Ctx, req, body); err != nil {
+	if err := c.target.Choice.Target.Authorize(c.req.Ctx, req, body); err != nil {
 		return nil, err
 	}
 	h["User-Agent"] = userAgent
@@ -300,8 +300,8 @@ func setBody(tg *target.Target, up *outbound, req *http.Request, body []byte) {
 		form, length := formStream(tg, up)
 		up.sending = up.sending.Stream(req, approval.ConcealStream(form), length)
 		up.bodySpent = true
-	case tg.Req.Route.Shape == routes.Raw && tg.Body.In == nil && tg.Req.Req.Body != nil && tg.Req.Req.ContentLength != 0:
-		up.sending = up.sending.Stream(req, approval.ConcealStream(upstream.Exactly(tg.Req.Req.Body, tg.Req.Req.ContentLength)), tg.Req.Req.ContentLength)
+	case tg.Req.Route.BodyMode == routes.Raw && tg.Body.In == nil && tg.Req.Req.Body != nil && tg.Req.Req.ContentLength != 0:
+		up.sending = up.sending.Stream(req, approval.ConcealStream(upstream.WithLength(tg.Req.Req.Body, tg.Req.Req.ContentLength)), tg.Req.Req.ContentLength)
 		up.bodySpent = true
 	default:
 		req.Body = http.NoBody
@@ -310,7 +310,7 @@ func setBody(tg *target.Target, up *outbound, req *http.Request, body []byte) {
 
 // out returns the transport to the target.
 func out(r *Relay, tg *target.Target) http.RoundTripper {
-	if tg.To.AtOwnHost() {
+	if tg.Choice.AtOwnHost() {
 		return r.Trusting
 	}
 	return r.Transport
@@ -321,40 +321,40 @@ func asks(tg *target.Target, up *outbound) target.Part {
 	if up.part.Further {
 		return up.part
 	}
-	return target.Part{Op: tg.To.Op, ID: tg.Body.ID, Query: tg.Req.Req.URL.RawQuery}
+	return target.Part{Op: tg.Choice.Op, ID: tg.Body.ID, Query: tg.Req.Req.URL.RawQuery}
 }
 
 func unifiedURL(r *Relay, tg *target.Target, up *outbound) (*url.URL, error) {
-	if tg.Req.Route.Shape == routes.Socket {
+	if tg.Req.Route.BodyMode == routes.Socket {
 		return socketURL(tg)
 	}
-	if tg.Req.Route.Shape != routes.Listing && tg.Req.Route.Client == nil && (tg.Body.Nameless() || tg.Through()) {
+	if tg.Req.Route.BodyMode != routes.Listing && tg.Req.Route.Client == nil && (tg.Body.Nameless() || tg.UsesRoutePath()) {
 		return tg.OperationURL(asks(tg, up))
 	}
 	if tg.ListsAsGoogle() {
 		return tg.GoogleListURL()
 	}
-	if s := tg.To.Saved; s != nil {
-		if u := s.KnownURL(tg.To.Op, tg.To.Model, tg.Stream); u != nil {
+	if s := tg.Choice.Saved; s != nil {
+		if u := s.KnownURL(tg.Choice.Op, tg.Choice.Model, tg.Stream); u != nil {
 			return u, nil
 		}
 	}
 	var raw string
 	var err error
-	if tg.Req.Route.Shape == routes.Listing && !tg.To.Target.Provider.Serves(tg.To.Op) {
-		raw, err = tg.To.Target.PassthroughURL("/models", "")
+	if tg.Req.Route.BodyMode == routes.Listing && !tg.Choice.Target.Provider.Serves(tg.Choice.Op) {
+		raw, err = tg.Choice.Target.PassthroughURL("/models", "")
 	} else {
-		raw, err = tg.To.Target.URL(tg.To.Op, tg.To.Model, tg.Stream)
+		raw, err = tg.Choice.Target.URL(tg.Choice.Op, tg.Choice.Model, tg.Stream)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if tg.To.Saved == nil {
+	if tg.Choice.Saved == nil {
 		return r.urls.Exact(raw)
 	}
 	u, err := provider.ExactURL(raw)
-	if err == nil && tg.To.Saved.Allows(tg.To.Model) == nil {
-		tg.To.Saved.CacheURL(tg.To.Op, tg.To.Model, tg.Stream, u)
+	if err == nil && tg.Choice.Saved.Allows(tg.Choice.Model) == nil {
+		tg.Choice.Saved.CacheURL(tg.Choice.Op, tg.Choice.Model, tg.Stream, u)
 	}
 	return u, err
 }
@@ -363,7 +363,7 @@ func rawURL(tg *target.Target, up *outbound) (*url.URL, error) {
 	if up.part.Further && up.part.Op != "" {
 		return tg.OperationURL(up.part)
 	}
-	raw, err := tg.To.Target.PassthroughURL(tg.Body.RawPath(), asks(tg, up).Query)
+	raw, err := tg.Choice.Target.PassthroughURL(tg.Body.RawPath(), asks(tg, up).Query)
 	if err != nil {
 		return nil, err
 	}

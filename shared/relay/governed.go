@@ -27,12 +27,12 @@ import (
 // governed serves the request by the protocol of the route.
 func governed(c *call, by routes.Protocol) error {
 	c.protocol = &calling{began: c.relay.Now()}
-	g := routes.Governed{
-		Context: c.req.Ctx, Request: c.req.Req, Body: c.body.In, Caller: c.req.Who, View: c.req.View, Metadata: c.body.Metadata, TraceID: c.req.Ask.TraceID,
-		Bearer: c.req.KeyInAuth, Now: c.relay.Now, Walk: &governor{c, c.protocol},
-		Own: routes.Own{Via: c.relay.Transport, Hosts: c.relay.Trusting, Sealer: c.relay.Sealer, Secrets: &provider.Loaded{Secrets: c.target.Means.Secrets, Loader: c.relay.Loader}, Loader: c.relay.Loader, State: c.relay.owners.Table, Signing: c.relay.Signing, CheckURL: c.relay.Egress.WithoutTrusted().CheckURL, Buffers: c.relay.RecordAfterBody},
+	g := routes.ProtocolCall{
+		Context: c.req.Ctx, Request: c.req.Req, Body: c.body.In, Caller: c.req.Principal, View: c.req.View, Metadata: c.body.Metadata, TraceID: c.req.Headers.TraceID,
+		Bearer: c.req.KeyInAuth, Now: c.relay.Now, Pipeline: &governor{c, c.protocol},
+		Deps: routes.ProtocolDeps{Via: c.relay.Transport, Hosts: c.relay.Trusting, Sealer: c.relay.Sealer, Secrets: &provider.Loaded{Secrets: c.target.Deps.Secrets, Loader: c.relay.Loader}, Loader: c.relay.Loader, State: c.relay.owners.Table, Signing: c.relay.Signing, CheckURL: c.relay.Egress.WithoutTrusted().CheckURL, Buffers: c.relay.RecordAfterBody},
 	}
-	return by.Answer(&g)
+	return by.Serve(&g)
 }
 
 // calling is the state of a protocol's call.
@@ -62,65 +62,65 @@ func describeCall(rec *usage.Record, pc *calling) {
 	r.Call, r.Provider, r.ProviderSlug, r.IntegrationID, r.Model, r.RequestModel = &own, own.Protocol, of.server, of.integration, of.name, of.name
 }
 
-// governor implements routes.Walk for a request that calls no model.
+// governor implements routes.ProtocolPipeline for a request that calls no model.
 type governor struct {
 	s  *call
 	of *calling
 }
 
-// Reauthenticate implements routes.Walk.
+// Reauthenticate implements routes.ProtocolPipeline.
 func (g *governor) Reauthenticate() (*identity.Principal, *resource.View, error) {
-	now, err := g.s.req.Still(g.s.req.Ctx)
+	now, err := g.s.req.Reauthenticate(g.s.req.Ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return now.Who, now.View, nil
+	return now.Principal, now.View, nil
 }
 
-// Forwards implements routes.Walk.
+// Forwards implements routes.ProtocolPipeline.
 func (g *governor) Forwards() http.Header { return g.s.req.HeadersForProvider() }
 
-// Count implements routes.Walk: by the rates of key and workspace, and by the policies of tools.
+// Count implements routes.ProtocolPipeline: by the rates of key and workspace, and by the policies of tools.
 func (g *governor) Count(server, tool string) error { return g.s.bill.CountTool(server, tool) }
 
-// CountRequest implements routes.Walk.
+// CountRequest implements routes.ProtocolPipeline.
 func (g *governor) CountRequest() error { return g.s.bill.CountCall() }
 
-// Mine implements routes.Walk.
-func (g *governor) Mine(place string, ids ...string) ([]bool, error) {
-	who, err := g.s.relay.owners.Of(g.s.req.Ctx, g.s.req.Who.Scope, place, ids)
+// OwnedByCaller implements routes.ProtocolPipeline.
+func (g *governor) OwnedByCaller(place string, ids ...string) ([]bool, error) {
+	who, err := g.s.relay.owners.Lookup(g.s.req.Ctx, g.s.req.Principal.Scope, place, ids)
 	if err != nil {
 		return nil, fault.Unavailable(err)
 	}
 	out := make([]bool, len(ids))
 	for i, id := range ids {
 		owner, known := who[id]
-		out[i] = known && owner == g.s.req.Who.Scope.Workspace
+		out[i] = known && owner == g.s.req.Principal.Scope.Workspace
 	}
 	return out, nil
 }
 
-// RecordOwnership implements routes.Walk.
+// RecordOwnership implements routes.ProtocolPipeline.
 func (g *governor) RecordOwnership(place string, ids ...string) error {
-	if err := g.s.relay.owners.Own(g.s.req.Ctx, g.s.req.Who.Scope, []string{place}, g.of.server, ids...); err != nil {
+	if err := g.s.relay.owners.Record(g.s.req.Ctx, g.s.req.Principal.Scope, []string{place}, g.of.server, ids...); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil
 }
 
-// Guard implements routes.Walk.
+// Guard implements routes.ProtocolPipeline.
 func (g *governor) Guard(name string, args []byte) (changed []byte, denied bool, err error) {
 	s := g.s
-	return s.guards.Around(s.relay.guards, &s.req, s.req.Route.Endpoint, name, s.body.Metadata, args)
+	return s.guards.JudgeCall(s.relay.guards, &s.req, s.req.Route.Endpoint, name, s.body.Metadata, args)
 }
 
-// Judge implements routes.Walk.
+// Judge implements routes.ProtocolPipeline.
 func (g *governor) Judge(result []byte) ([]byte, bool) { return g.s.guards.JudgeResult(result) }
 
-// JudgeMessage implements routes.Walk.
+// JudgeMessage implements routes.ProtocolPipeline.
 func (g *governor) JudgeMessage(name string, message []byte, ofClient bool) ([]byte, bool, error) {
 	s := g.s
-	now, err := s.req.Still(s.req.Ctx)
+	now, err := s.req.Reauthenticate(s.req.Ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -131,19 +131,19 @@ func (g *governor) JudgeMessage(name string, message []byte, ofClient bool) ([]b
 	return s.guards.Message(s.relay.guards, &s.req, now, phase, name, message)
 }
 
-// Note implements routes.Walk.
-func (g *governor) Note(server, integration, name string, call *usage.Call) {
+// RecordCall implements routes.ProtocolPipeline.
+func (g *governor) RecordCall(server, integration, name string, call *usage.Call) {
 	g.of.note(server, integration, name, call)
 	target.Serve(&g.s.target, server, call.Protocol)
 }
 
-// Began implements routes.Walk.
-func (g *governor) Began() {
+// StartResponse implements routes.ProtocolPipeline.
+func (g *governor) StartResponse() {
 	g.of.start(g.s.relay.Now())
 	g.s.bill.Spending.Try(usage.Attempt{Provider: g.of.call.Protocol, ProviderSlug: g.of.server, Model: g.of.name, Start: g.s.req.Since()})
 }
 
-// Ended implements routes.Walk.
+// Ended implements routes.ProtocolPipeline.
 func (g *governor) Ended(status int) {
 	took := g.s.relay.Now().Sub(g.of.began)
 	g.s.log.Wait(took)
@@ -153,8 +153,8 @@ func (g *governor) Ended(status int) {
 	}
 }
 
-// Used implements routes.Walk. It charges nothing.
-func (g *governor) Used(up, down int) {
+// RecordSizes implements routes.ProtocolPipeline. It charges nothing.
+func (g *governor) RecordSizes(up, down int) {
 	u := pricing.Usage{Estimated: true}
 	u.Add(pricing.Input, response.TokensOfBytes(up))
 	u.Add(pricing.Output, response.TokensOfBytes(down))
@@ -162,18 +162,18 @@ func (g *governor) Used(up, down int) {
 	g.s.bill.Spending.Unpriced()
 }
 
-// Trace implements routes.Walk.
+// Trace implements routes.ProtocolPipeline.
 func (g *governor) Trace(within string) string {
 	if within != "" {
-		g.s.req.Ask.Within(within)
+		g.s.req.Headers.Within(within)
 	}
-	return g.s.req.Ask.Traceparent()
+	return g.s.req.Headers.Traceparent()
 }
 
-// Header implements routes.Walk.
+// Header implements routes.ProtocolPipeline.
 func (g *governor) Header() http.Header { return g.s.reply.w.Header() }
 
-// Send implements routes.Walk.
+// Send implements routes.ProtocolPipeline.
 func (g *governor) Send(status int, media string, body []byte, failure *fault.Fault) {
 	s := g.s
 	h := s.reply.w.Header()
@@ -189,7 +189,7 @@ func (g *governor) Send(status int, media string, body []byte, failure *fault.Fa
 	sendWhole(s, status, body)
 }
 
-// Event implements routes.Walk.
+// Event implements routes.ProtocolPipeline.
 func (g *governor) Event(event []byte, last bool, failure *fault.Fault) {
 	s := g.s
 	if !s.reply.headSent {
@@ -219,12 +219,12 @@ const headerBeta = "X-Gateway-Beta"
 
 // wantsTools reports whether the gateway must call tools for the model.
 func wantsTools(q *admission.Request, in *body.Body, of *routes.ToolRun) bool {
-	return len(q.Req.Header[headerBeta]) > 0 && of.Wants(q.Req.Header, in.In)
+	return len(q.Req.Header[headerBeta]) > 0 && of.Matches(q.Req.Header, in.In)
 }
 
 // runTools responds with the model's response after the tools that it requests were called.
 func runTools(c *call, of *routes.ToolRun) error {
-	if scope := of.Calls.Scope; !c.req.Who.Has(scope) {
+	if scope := of.Calls.Scope; !c.req.Principal.Has(scope) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s, which tool calls need", scope)
 	}
 	judge, err := judgeTools(c.relay, &c.req, &c.plan, &c.guards)
@@ -234,10 +234,10 @@ func runTools(c *call, of *routes.ToolRun) error {
 	p, out := newPartner(c, c.req.Route), &governor{c, new(calling)}
 	p.below(&c.req)
 	calls, req := of.Calls, c.req.Req
-	desk := routes.ToolDesk{
+	desk := routes.ToolLoop{
 		Context: req.Context(), Body: c.body.In, ID: c.req.ULID, Now: c.relay.Now,
-		Approvals: &approval.Requests{Table: c.relay.owners.Table, Now: c.relay.Now, Scope: c.req.Who.Scope},
-		Ask:       p.Ask,
+		Approvals: &approval.Requests{Table: c.relay.owners.Table, Now: c.relay.Now, Scope: c.req.Principal.Scope},
+		SendTurn:  p.Send,
 		Call: func(ctx context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) bool {
 			own := p.header.Clone()
 			for _, name := range [...]string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
@@ -256,7 +256,7 @@ func runTools(c *call, of *routes.ToolRun) error {
 		},
 	}
 	c.bill.Spending.Unpriced() // its parts are charged separately
-	return of.Answer(&desk)
+	return of.Serve(&desk)
 }
 
 // judgeTools returns the function that judges the results of tools of the run: the output
@@ -267,10 +267,10 @@ func judgeTools(r *Relay, q *admission.Request, pl *plan.Plan, gs *guardrail.Sta
 	if err := pl.Resolve(r.sources); err != nil {
 		return nil, err
 	}
-	if pl.Walker == nil {
+	if pl.Traversal == nil {
 		return nil, nil
 	}
-	results, err := guardrail.NewToolResults(r.guards, q, pl.Walker.Leaves(), &gs.Notes)
+	results, err := guardrail.NewToolResults(r.guards, q, pl.Traversal.Leaves(), &gs.Entries)
 	if err != nil || results == nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ import (
 // guardInput runs the input guardrails of a resolved target on the request to it, which is the
 // client's body after the target's config. If they change it, the changed body is sent.
 func guardInput(r *Relay, tg *target.Target, gs *guardrail.State, leaf *route.Leaf) error {
-	if !guardrail.Wants(leaf, tg.Req) {
+	if !guardrail.HasGuardrails(leaf, tg.Req) {
 		return nil
 	}
 	changed, err := gs.Input(r.guards, tg, leaf, requestContent(tg), images(r, tg.Req))
@@ -54,7 +54,7 @@ func images(r *Relay, q *admission.Request) judge.Fetch {
 // guardOutput runs the output guardrails of a target on its response. A denial replaces the
 // response; of a stream, guardStream has had the held part judged.
 func guardOutput(c *call, _ *route.Leaf, a answer) answer {
-	if !c.guards.On || a.fault != nil {
+	if !c.guards.Enabled || a.fault != nil {
 		return a
 	}
 	if a.resp != nil && !a.whole && !a.stream.Is() {
@@ -67,7 +67,7 @@ func guardOutput(c *call, _ *route.Leaf, a answer) answer {
 	}
 	if c.guards.Outputs() && a.whole && succeeded(a.status()) {
 		out, err := inClientShape(&c.target, &c.log, &c.plain)
-		if err == nil && !ownership.Unmade(out) {
+		if err == nil && !ownership.IsEmptyInProgress(out) {
 			accounting.SettleResponse(&c.bill, out, false) // it is charged regardless of the verdict
 			err = asError(c.guards.Output(out))
 		}
@@ -109,16 +109,16 @@ func inClientShape(tg *target.Target, log *record.Log, pn *plain) ([]byte, error
 // repeats reports whether the target is called once more because of the guardrails' verdict on
 // its response: its config lists their status.
 func repeats(c *call, s *route.Schedule, a *answer) bool {
-	refused, _ := c.guards.Verdict.Refused()
+	refused, _ := c.guards.Verdict.Denied()
 	if !a.soft && !refused || c.reply.headSent || c.out.bodySpent || !s.Repeat(a.status()) {
 		return false
 	}
-	if c.bill.CoverAgain() != nil {
+	if c.bill.ExtendReservation() != nil {
 		return false
 	}
 	c.log.Retried(s.Count())
 	a.drop()
-	c.guards.Again()
+	c.guards.ResetOutput()
 	return true
 }
 
@@ -127,17 +127,17 @@ func repeats(c *call, s *route.Schedule, a *answer) bool {
 // if the denial is an ordinary error.
 func deniedBody(relay *Relay, tg *target.Target, gs *guardrail.State, h http.Header, f *fault.Fault) []byte {
 	client := tg.Req.Route.Client
-	if made := tg.Req.Route.Retold; made != nil {
+	if made := tg.Req.Route.EarlierResponse; made != nil {
 		client = made.Client
 	}
-	if _, soft := gs.Verdict.Refused(); !soft || client == nil || tg.Req.Route.Shape != routes.Unified && tg.Req.Route.Retold == nil {
+	if _, soft := gs.Verdict.Denied(); !soft || client == nil || tg.Req.Route.BodyMode != routes.Unified && tg.Req.Route.EarlierResponse == nil {
 		if d, ok := errorSpeaker(relay, tg).(chat.Dialect); ok && !strings.HasPrefix(d.Name(), "openai.") {
 			return nil
 		}
 		body := append(wire.AppendJSONString([]byte(`{"error":{"message":`), f.Message), `,"type":"hooks_failed","param":null,"code":null},"hook_results":`...)
-		return append(gs.Shown().Append(body, true), '}')
+		return append(gs.ClientResults().Append(body, true), '}')
 	}
-	r := &chat.Response{ID: tg.Req.ULID, Model: tg.To.Model, Created: tg.Req.Start.Unix(), Choices: []chat.Choice{{Parts: []chat.Part{{Kind: chat.Text, Text: f.Message}}, Stop: chat.StopEnd, Native: "stop"}}}
+	r := &chat.Response{ID: tg.Req.ULID, Model: tg.Choice.Model, Created: tg.Req.StartTime.Unix(), Choices: []chat.Choice{{Parts: []chat.Part{{Kind: chat.Text, Text: f.Message}}, Stop: chat.StopEnd, Native: "stop"}}}
 	if tg.Stream {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 		return replayed(tg, gs, r)
@@ -149,14 +149,14 @@ func deniedBody(relay *Relay, tg *target.Target, gs *guardrail.State, h http.Hea
 // read. A stream that is judged while it is forwarded is decoded and encoded, even if client and
 // provider use the same dialect.
 func guardStream(tg *target.Target, gs *guardrail.State, st *streamState, a *answer) {
-	if !gs.On {
+	if !gs.Enabled {
 		return
 	}
-	gs.Again()
-	if !gs.OnItsWay() || tg.Req.Route.Client == nil {
+	gs.ResetOutput()
+	if !gs.JudgesStream() || tg.Req.Route.Client == nil {
 		return
 	}
-	dec, o := tg.To.Dialect.NewStreamDecoder(&tg.To.Traits), target.Options(tg)
+	dec, o := tg.Choice.Dialect.NewStreamDecoder(&tg.Choice.Traits), target.Options(tg)
 	if tg.SameDialect() {
 		o.Request = tg.Body.LegacyOnly()
 	}
@@ -165,15 +165,15 @@ func guardStream(tg *target.Target, gs *guardrail.State, st *streamState, a *ans
 
 // guardedDecoder returns a decoder that checks the stream it decodes.
 func guardedDecoder(tg *target.Target, gs *guardrail.State, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
-	if !gs.On || tg.Req.Route.Client == nil {
+	if !gs.Enabled || tg.Req.Route.Client == nil {
 		return dec
 	}
-	return gs.Decoder(dec, guardrail.Shape{Client: tg.Req.Route.Client, Options: *o, Traits: &tg.To.Traits})
+	return gs.Decoder(dec, guardrail.Shape{Client: tg.Req.Route.Client, Options: *o, Traits: &tg.Choice.Traits})
 }
 
 // drain reads a denied stream to its end, for its usage: it was created, and is charged.
 func drain(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *answer) {
-	tg.Req.Leave()
+	tg.Req.OnClientGone()
 	chunk := buffer.For(streamChunk)
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
@@ -201,8 +201,8 @@ func denyStream(c *call, a *answer, f *fault.Fault) error {
 	c.reply.write(last)
 	c.reply.flush()
 	drain(&c.target, &c.guards, &c.cache, &c.stream, a)
-	c.target.Remember(a.stream.Signed())
-	accounting.Learn(&c.bill, a.stream.Meter())
+	c.target.StoreReasoning(a.stream.Signed())
+	accounting.RecordUsage(&c.bill, a.stream.Meter())
 	keepBooks(c)
 	breakConnection(&c.reply)
 	return nil
@@ -211,10 +211,10 @@ func denyStream(c *call, a *answer, f *fault.Fault) error {
 // judgeEnd runs the guardrails that judge a stream once it has ended. The client has all of it
 // by then.
 func judgeEnd(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State, a *answer) {
-	if !gs.On {
+	if !gs.Enabled {
 		return
 	}
-	if whole := a.stream.Judged(); whole != nil {
+	if whole := a.stream.AssembledForGuardrails(); whole != nil {
 		rw.write(rw.tail)
 		rw.tail = rw.tail[:0]
 		rw.flush()
@@ -237,22 +237,22 @@ func streamTold(tg *target.Target, gs *guardrail.State, out []byte) []byte {
 // marked as unread, for any path.
 func requestContent(tg *target.Target) guardrail.Content {
 	body := tg.Body.In
-	if tg.To.Body != nil {
-		body = tg.To.Body
+	if tg.Choice.Body != nil {
+		body = tg.Choice.Body
 	}
 	var shown guardrail.Content
 	streamed := tg.Req.Req.Body != nil && tg.Req.Req.Body != http.NoBody && tg.Req.Req.ContentLength != 0
-	switch raw := tg.Req.Route.Shape == routes.Raw; {
+	switch raw := tg.Req.Route.BodyMode == routes.Raw; {
 	case tg.Body.Form != nil:
 		shown = formContent(tg.Body.Form, tg.Req.Route.Endpoint)
 	case len(body) > 0 && raw && !content.IsJSON(body):
-		shown.Unread = true
+		shown.Unreadable = true
 	case len(body) > 0:
-		shown.JSON, shown.Own, shown.Unread = body, true, rowsUnread(tg.Req, tg.Body, body)
+		shown.JSON, shown.IsBody, shown.Unreadable = body, true, rowsUnread(tg.Req, tg.Body, body)
 	case raw:
-		shown.Unread = streamed
+		shown.Unreadable = streamed
 	}
-	if tg.Req.Route.Shape == routes.Raw {
+	if tg.Req.Route.BodyMode == routes.Raw {
 		shown.Query = content.Address(tg.Req.Req.URL.Path, tg.Req.Req.URL.RawQuery)
 	}
 	return shown
@@ -264,7 +264,7 @@ var mediaRoutes = map[string]bool{"createTranscription": true, "createTranslatio
 // formContent returns the input of guardrails from a form: its fields, and its text files.
 func formContent(f *form.Form, endpoint string) guardrail.Content {
 	// An uploaded file may later be read by a model, in any form.
-	c := guardrail.Content{Unread: !f.Complete() || endpoint == "uploadFile"}
+	c := guardrail.Content{Unreadable: !f.Complete() || endpoint == "uploadFile"}
 	doc := []byte{'{'}
 	add := func(name, value string) {
 		doc = wire.AppendJSONString(append(wire.AppendJSONString(doc, name), ':'), value)
@@ -275,7 +275,7 @@ func formContent(f *form.Form, endpoint string) guardrail.Content {
 	}
 	for _, file := range f.Attachments() {
 		if text, ok := content.ReadFile(file.Type, file.Body, mediaRoutes[endpoint]); !ok {
-			c.Unread = true
+			c.Unreadable = true
 		} else if text != "" {
 			add("text", text)
 		}
@@ -288,7 +288,7 @@ func formContent(f *form.Form, endpoint string) guardrail.Content {
 // with rows that were not judged. Those of a batch that the gateway submits to a provider were
 // judged one by one.
 func rowsUnread(q *admission.Request, in *body.Body, body []byte) bool {
-	if q.Behalf != nil || q.Req.Method != http.MethodPost {
+	if q.Internal != nil || q.Req.Method != http.MethodPost {
 		return false
 	}
 	return target.RowsFile(in.RawPath(), body) != "" || target.EvalRowsElsewhere(in.RawPath(), body)
@@ -298,7 +298,7 @@ func rowsUnread(q *admission.Request, in *body.Body, body []byte) bool {
 // read completely before any of it is sent; otherwise they judge it after it was sent.
 func guardPassed(c *call, a answer) answer {
 	resp := a.resp
-	if c.req.Route.Shape == routes.Socket || c.req.Route.Retold != nil || !succeeded(resp.StatusCode) || !c.guards.Outputs() {
+	if c.req.Route.BodyMode == routes.Socket || c.req.Route.EarlierResponse != nil || !succeeded(resp.StatusCode) || !c.guards.Outputs() {
 		return a
 	}
 	kind := resp.Header.Get("Content-Type")
@@ -326,14 +326,14 @@ func guardPassed(c *call, a answer) answer {
 
 // learnWithheld charges a response that was created and is not sent.
 func learnWithheld(q *admission.Request, bill *accounting.Bill, resp *http.Response, body []byte) {
-	if q.Route.Shape != routes.Raw {
-		accounting.LearnOperation(bill, accounting.Meter(bill, body))
+	if q.Route.BodyMode != routes.Raw {
+		accounting.RecordOperationUsage(bill, accounting.Meter(bill, body))
 		return
 	}
 	meter := response.NewUsageTail(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
-	meter.Wide = true
+	meter.KeepsLargeEnd = true
 	meter.Feed(body)
-	accounting.LearnRaw(bill, meter, resp.StatusCode)
+	accounting.RecordRawUsage(bill, meter, resp.StatusCode)
 }
 
 // maxOverheard limits the bytes of a stream that are buffered for guardrails that judge it at

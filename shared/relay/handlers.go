@@ -25,7 +25,7 @@ func (p pipeline) Model() error {
 	if err := planned(p.c, true); err != nil {
 		return err
 	}
-	if p.c.plan.Mine {
+	if p.c.plan.BuiltIn {
 		return manage(p.c)
 	}
 	return relay(p.c)
@@ -63,8 +63,8 @@ func (p pipeline) Mint() error {
 	return mint(p.c)
 }
 
-// Rehearse implements routes.Pipeline.
-func (p pipeline) Rehearse(of *routes.DryRun) error {
+// ServeDryRun implements routes.Pipeline.
+func (p pipeline) ServeDryRun(of *routes.DryRun) error {
 	if err := planned(p.c, true); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (p pipeline) Converse(turns *routes.Dialogue) error {
 
 // rendered responds with the body that a saved prompt renders; no provider is called.
 func rendered(c *call) error {
-	body, err := json.Marshal(map[string]any{"success": true, "data": json.RawMessage(c.body.Filled.Body)})
+	body, err := json.Marshal(map[string]any{"success": true, "data": json.RawMessage(c.body.Prompt.Body)})
 	if err != nil {
 		return fault.Internal(err)
 	}
@@ -123,15 +123,15 @@ var passedOn = []string{"X-Gateway-Config", "X-Gateway-Metadata", "X-Gateway-Deb
 // composed responds with the result that the route composes from other requests.
 func composed(c *call, how *routes.Composed) error {
 	desk := routes.Composition{
-		Context: guard.WithBudget(admission.ClientContext(&c.req), guard.NewBudget()), Scope: c.req.Who.Scope, View: c.req.View, Store: c.relay.Store, Now: c.relay.Now, ID: c.body.ID, Body: c.body.In,
+		Context: guard.WithBudget(admission.ClientContext(&c.req), guard.NewBudget()), Scope: c.req.Principal.Scope, View: c.req.View, Store: c.relay.Store, Now: c.relay.Now, ID: c.body.ID, Body: c.body.In,
 		Guard: func(ctx context.Context, name, endpoint string, request, response []byte) (bool, error) {
-			at := guardrail.Lone{View: c.req.View, Scope: c.req.Who.Scope, Endpoint: endpoint, Request: request, Response: response}
-			return c.relay.guards.Alone(ctx, name, &at)
+			at := guardrail.SavedInput{View: c.req.View, Scope: c.req.Principal.Scope, Endpoint: endpoint, Request: request, Response: response}
+			return c.relay.guards.RunSaved(ctx, name, &at)
 		},
 	}
 	// Values for other goroutines are copied here: the call is pooled.
-	relay, of, who, key, trace, from := c.relay, how.Of, c.req.Who, c.req.KeyHash(), c.req.Ask.TraceID, c.req.Req
-	desk.Ask = func(ctx context.Context, w http.ResponseWriter, id string, body []byte) (broken bool) {
+	relay, of, who, key, trace, from := c.relay, how.Inner, c.req.Principal, c.req.KeyHash(), c.req.Headers.TraceID, c.req.Req
+	desk.Send = func(ctx context.Context, w http.ResponseWriter, id string, body []byte) (broken bool) {
 		req, err := http.NewRequestWithContext(ctx, of.Method, routes.BasePath+of.At(id), bytes.NewReader(body))
 		if err != nil {
 			return true // an id from a path is valid in one
@@ -143,9 +143,9 @@ func composed(c *call, how *routes.Composed) error {
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("X-Gateway-Trace-Id", trace)
-		return relay.run(w, req, of, url.PathEscape(id), &admission.Behalf{Key: key, Caller: who})
+		return relay.run(w, req, of, url.PathEscape(id), &admission.InternalCall{Key: key, Caller: who})
 	}
-	body, err := how.Answer(&desk)
+	body, err := how.Serve(&desk)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func composed(c *call, how *routes.Composed) error {
 // mint responds with a client secret. The objects that the secret refers to must exist now; each
 // session is admitted again.
 func mint(c *call) error {
-	leaf, f := c.plan.Walker.Next(route.Outcome{})
+	leaf, f := c.plan.Traversal.Next(route.Outcome{})
 	switch {
 	case f != nil:
 		return f
@@ -167,30 +167,30 @@ func mint(c *call) error {
 	if err := target.Choose(&c.target, leaf); err != nil {
 		return err
 	}
-	if s := c.target.To.Saved; s != nil && c.body.Minting.Transcription != "" {
-		if err := s.Allows(c.body.Minting.Transcription); err != nil {
+	if s := c.target.Choice.Saved; s != nil && c.body.SecretRequest.Transcription != "" {
+		if err := s.Allows(c.body.SecretRequest.Transcription); err != nil {
 			return err
 		}
 	}
-	s, err := c.body.Minting.Secret()
+	s, err := c.body.SecretRequest.Secret()
 	if err != nil {
 		return err
 	}
-	s.Key, s.Headers = c.req.KeyHash(), admission.Bind(c.req.HeadersForProvider(), c.req.Ask.Forward)
-	s.Until = c.relay.Now().Add(c.body.Minting.TTL).Truncate(time.Second)
-	if ends := c.req.Who.Until; !ends.IsZero() {
+	s.Key, s.Headers = c.req.KeyHash(), admission.Bind(c.req.HeadersForProvider(), c.req.Headers.Forward)
+	s.Until = c.relay.Now().Add(c.body.SecretRequest.TTL).Truncate(time.Second)
+	if ends := c.req.Principal.Until; !ends.IsZero() {
 		if ends.Before(s.Until) {
 			s.Until = ends
 		}
-		if err := c.relay.Auth.Entrust(c.req.Ctx, c.req.Who, s.Key, ends); err != nil {
+		if err := c.relay.Auth.Entrust(c.req.Ctx, c.req.Principal, s.Key, ends); err != nil {
 			return err
 		}
 	}
-	raw, err := c.relay.ephemeral.Keep(c.req.Ctx, c.req.Who.Scope, s)
+	raw, err := c.relay.ephemeral.Store(c.req.Ctx, c.req.Principal.Scope, s)
 	if err != nil {
 		return err
 	}
-	body, err := c.body.Minting.Answer(raw, "sess_"+c.req.ULID, s.Until)
+	body, err := c.body.SecretRequest.Response(raw, "sess_"+c.req.ULID, s.Until)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type race struct {
 	config   plan.UsedConfig
 	asked    plan.RequestedLimits
 	tree     *route.Tree
-	ruled    accounting.Ruled
+	ruled    accounting.PolicyState
 
 	mu     sync.Mutex
 	won    *call         // nil: undecided
@@ -86,7 +86,7 @@ func raced(c *call, leaf *route.Leaf, body []byte) answer {
 	if r := c.race; r != nil && c != r.first && !r.hedge.Stored && storesResponse(c, body) {
 		return refusal(fault.New(fault.InvalidConfig, "strategy.hedge", "The second target stores the response, which stored_responses does not allow"))
 	}
-	if c.race != nil || c.plan.Walker == nil {
+	if c.race != nil || c.plan.Traversal == nil {
 		return attempts(c, leaf, body)
 	}
 	h := hedgeOf(c, body)
@@ -95,11 +95,11 @@ func raced(c *call, leaf *route.Leaf, body []byte) answer {
 	}
 	r := &race{
 		first: c, hedge: h, admitted: c.req.Admitted(), in: c.body,
-		config: c.plan.Config, asked: c.plan.Requested, tree: c.plan.Walker.Tree(), ruled: c.bill.Copy(),
+		config: c.plan.Config, asked: c.plan.Requested, tree: c.plan.Traversal.Tree(), ruled: c.bill.Copy(),
 	}
 	c.race = r
 	c.req.Ctx, r.cancel = context.WithCancel(c.req.Ctx)
-	c.req.After(r.cancel)
+	c.req.Defer(r.cancel)
 	began := c.req.Since()
 	r.mu.Lock()
 	r.timer = time.AfterFunc(h.After, r.run)
@@ -117,23 +117,23 @@ func (r *race) decide(a answer, took time.Duration) answer {
 	c, status := r.first, a.status()
 	if c.req.Ctx.Err() != nil && r.decided() || usable(&a) {
 		status = 0 // it was cancelled
-		c.bill.Spending.Supersede()
+		c.bill.Spending.MarkSuperseded()
 	} else if a.refused() {
 		status = 0
 	}
 	<-r.done
 	if r.won != r.second {
 		if r.called {
-			route.HedgeFailed(c.plan.Walker, r.hedge)
+			route.HedgeFailed(c.plan.Traversal, r.hedge)
 		}
 		return a
 	}
 	abandon(c, &a)
-	route.HedgeWon(c.plan.Walker, r.hedge, status, took)
+	route.HedgeWon(c.plan.Traversal, r.hedge, status, took)
 	s := r.second
 	s.reply.to(c.reply.w)
 	s.log.Wait(r.hedge.After)
-	s.plan.TakeOver(&c.plan)
+	s.plan.ContinueFrom(&c.plan)
 	c.log.Close()
 	return r.answer
 }
@@ -182,7 +182,7 @@ func (r *race) attempt(s *call) answer {
 	if err := s.body.ReadFrom(bytes.Clone(r.in.In)); err != nil {
 		return refusal(err)
 	}
-	s.target.DemandOwn()
+	s.target.ResetDemands()
 	s.bill.Second(r.ruled)
 	s.plan.FollowAs(r.tree, r.config, r.asked)
 	a := try(s, r.hedge.Leaf)
@@ -201,7 +201,7 @@ func (r *race) lose(s *call, a *answer) {
 		r.hedge.Lose(0, r.took)
 	}
 	if cancelled {
-		s.bill.Spending.Supersede()
+		s.bill.Spending.MarkSuperseded()
 	}
 	abandon(s, a)
 	s.log.Close()
@@ -261,10 +261,10 @@ func abandon(c *call, a *answer) {
 	case a.stream.Is():
 		_ = a.resp.Body.Close()
 		a.resp = nil
-		accounting.Learn(&c.bill, a.stream.Meter())
+		accounting.RecordUsage(&c.bill, a.stream.Meter())
 	default:
 		a.drop()
-		accounting.GivenUp(&c.bill, true)
+		accounting.ChargeAborted(&c.bill, true)
 	}
 }
 
@@ -279,12 +279,12 @@ var hedged = map[string]bool{
 // tool loop, have none, and neither have requests with tools that a provider runs: those may do
 // something twice.
 func hedgeOf(c *call, sent []byte) *route.Hedge {
-	h, q := route.HedgeOf(c.plan.Walker), &c.req
+	h, q := route.HedgeOf(c.plan.Traversal), &c.req
 	switch {
-	case h == nil, h.Leaf.PromptID != "", q.Behalf != nil, q.Child,
-		q.Route.Shape != routes.Unified, q.Req.Method != http.MethodPost, !hedged[q.Route.Endpoint], q.Route.InPath, q.Route.Passed() != nil,
-		c.body.ID != "", c.body.Form != nil, len(c.body.In) == 0, c.body.Filled != nil, c.target.To.Prompt != nil,
-		c.target.To.Jobs != nil, accounting.MakesLater(&c.bill), c.body.Background(),
+	case h == nil, h.Leaf.PromptID != "", q.Internal != nil, q.Child,
+		q.Route.BodyMode != routes.Unified, q.Req.Method != http.MethodPost, !hedged[q.Route.Endpoint], q.Route.InPath, q.Route.Passed() != nil,
+		c.body.ID != "", c.body.Form != nil, len(c.body.In) == 0, c.body.Prompt != nil, c.target.Choice.Prompt != nil,
+		c.target.Choice.Jobs != nil, accounting.StartsBackground(&c.bill), c.body.Background(),
 		!h.Stored && storesResponse(c, sent),
 		reference.FindHosted(c.body.In) != nil, reference.FindHosted(sent) != nil:
 		return nil

@@ -30,11 +30,11 @@ func exchangeJob(c *call, body []byte, at *usage.Attempt) answer {
 	if err != nil {
 		return refusal(err)
 	}
-	got, err := c.target.To.Jobs.Do(ctx, j)
+	got, err := c.target.Choice.Jobs.Do(ctx, j)
 	patience := &c.out.patience
-	if err == nil && !patience.HeadCame() {
+	if err == nil && !patience.HeadArrived() {
 		_ = got.Body.Close()
-		err = patience.Late()
+		err = patience.TimeoutFault()
 	}
 	if err != nil {
 		patience.Stop()
@@ -52,11 +52,11 @@ func exchangeJob(c *call, body []byte, at *usage.Attempt) answer {
 func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
 	part := asks(&c.target, &c.out)
 	j := &chat.Job{
-		Operation: string(part.Op), ID: part.ID, Query: url.Values{}, Model: c.target.To.Upstream, Request: c.req.ULID, Now: c.req.Start,
-		ProviderName: c.target.To.Target.Provider.ID, Strict: c.target.Strict(), Loss: &c.target.Loss, Field: c.target.To.Target.Field,
+		Operation: string(part.Op), ID: part.ID, Query: url.Values{}, Model: c.target.Choice.Upstream, Request: c.req.ULID, Now: c.req.StartTime,
+		ProviderName: c.target.Choice.Target.Provider.ID, Strict: c.target.Strict(), Loss: &c.target.Loss, Field: c.target.Choice.Target.Field,
 		Header: func(name string) string { return admission.SingleHeader(c.req.Req.Header, name) },
 		Talk:   func(client, model string) (*chat.Talk, error) { return talk(c.relay, &c.target, client, model) },
-		Files:  c.relay.rooms.Of(c.req.Who.Scope),
+		Files:  c.relay.rooms.ForProviders(c.req.Principal.Scope),
 		Tier:   c.bill.TierOf,
 		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
 			return callJob(c.relay, &c.target, &c.log, &c.mask, ctx, call, at)
@@ -102,42 +102,42 @@ func formFault(up *outbound, err error) error {
 func talk(r *Relay, tg *target.Target, client, model string) (*chat.Talk, error) {
 	if rest, ok := strings.CutPrefix(model, "@"); ok {
 		slug, name, _ := strings.Cut(rest, "/")
-		if tg.To.Saved == nil || slug != tg.To.Saved.Slug || name == "" {
+		if tg.Choice.Saved == nil || slug != tg.Choice.Saved.Slug || name == "" {
 			return nil, fault.Invalid("model", "model must be a model of the provider that runs the batch")
 		}
 		model = name
 	}
-	if tg.To.Op == provider.BatchesCreate {
-		if err := tg.MayCall(tg.To.Target.Provider, model); err != nil {
+	if tg.Choice.Op == provider.BatchesCreate {
+		if err := tg.MayCall(tg.Choice.Target.Provider, model); err != nil {
 			return nil, err
 		}
 	}
-	if tg.To.Saved != nil && tg.To.Op == provider.BatchesCreate {
-		if err := tg.To.Saved.Allows(model); err != nil {
+	if tg.Choice.Saved != nil && tg.Choice.Op == provider.BatchesCreate {
+		if err := tg.Choice.Saved.Allows(model); err != nil {
 			return nil, err
 		}
 	}
-	talk := &chat.Talk{Model: tg.To.Target.UpstreamModel(model)}
+	talk := &chat.Talk{Model: tg.Choice.Target.UpstreamModel(model)}
 	talk.Client, _ = r.dialects[client].(chat.Client)
 	op, known := talkOperations[client]
 	if !known {
-		return nil, target.Unsupported(client, tg.To.Target.Provider)
+		return nil, target.Unsupported(client, tg.Choice.Target.Provider)
 	}
 	ok := false
 	if op == provider.Embeddings {
-		name := tg.To.Target.DialectOf(op, model)
-		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&tg.To.Target, op, name, model, body) }
+		name := tg.Choice.Target.DialectOf(op, model)
+		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&tg.Choice.Target, op, name, model, body) }
 		if talk.Translator, ok = r.carriers[name]; name == provider.OpenAI {
 			ok = true
 		}
-	} else if name, spoken, found := tg.To.Target.UpstreamDialect(op, client, model); found && talk.Client != nil {
+	} else if name, spoken, found := tg.Choice.Target.UpstreamDialect(op, client, model); found && talk.Client != nil {
 		talk.Provider, ok = r.dialects[name]
-		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&tg.To.Target, spoken, name, model, body) }
+		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&tg.Choice.Target, spoken, name, model, body) }
 	}
 	if !ok {
-		return nil, target.Unsupported(client, tg.To.Target.Provider)
+		return nil, target.Unsupported(client, tg.Choice.Target.Provider)
 	}
-	traits := tg.To.Target.TraitsFor(tg.Req.Ctx, model)
+	traits := tg.Choice.Target.TraitsFor(tg.Req.Ctx, model)
 	talk.Traits = &traits
 	return talk, nil
 }
@@ -151,7 +151,7 @@ var talkOperations = map[string]provider.Operation{
 
 // callJob sends one request of an operation.
 func callJob(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask, ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
-	upstream := tg.To.Target
+	upstream := tg.Choice.Target
 	var raw string
 	var err error
 	switch {
@@ -204,7 +204,7 @@ func callJob(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask
 	at.CallsServer(req.URL)
 	t := r.Now()
 	out := out(r, tg)
-	if call.URL != "" && !tg.To.OwnHost(call.URL) {
+	if call.URL != "" && !tg.Choice.OwnHost(call.URL) {
 		out = r.Transport
 	}
 	resp, err := out.RoundTrip(req)
@@ -227,13 +227,13 @@ func checkGiven(r *Relay, tg *target.Target, raw string) error {
 	u, err := url.Parse(raw)
 	if err == nil {
 		policy := r.Egress
-		if !tg.To.OwnHost(raw) {
+		if !tg.Choice.OwnHost(raw) {
 			policy = policy.WithoutTrusted()
 		}
 		_, err = policy.CheckURL(strings.ToLower(u.Scheme)+"://"+u.Host+"/", "")
 	}
 	if err != nil {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "%s returned an address that cannot be called", tg.To.Target.Provider.ID)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "%s returned an address that cannot be called", tg.Choice.Target.Provider.ID)
 		f.Source = fault.SourceProvider
 		return f
 	}
@@ -247,12 +247,12 @@ func jobRefused(tg *target.Target, log *record.Log, mk *target.SecretMask, resp 
 	err := readWhole(tg.Req, buf, resp, maxErrorAnswer)
 	_ = resp.Body.Close()
 	if err != nil && len(buf.B) == 0 {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", tg.To.Target.Provider.ID).WithCause(err)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", tg.Choice.Target.Provider.ID).WithCause(err)
 		return chat.CompleteFault(f, resp.StatusCode, resp.Header)
 	}
 	mk.Refusal(resp.Header, buf.B)
 	log.Body(record.Received, buf.B)
-	f := tg.To.Jobs.DecodeError(resp.StatusCode, resp.Header, buf.B)
+	f := tg.Choice.Jobs.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	f.Source = fault.SourceProvider
 	return f
 }

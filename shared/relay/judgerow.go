@@ -29,29 +29,29 @@ const (
 // maxRefusal limits the response to a rejected row, in bytes.
 const maxRefusal = 1 << 20
 
-// JudgedRow is the result of judging a row.
-type JudgedRow struct {
-	Guarded bool               // the row's target has guardrails
-	Body    []byte             // the row or its response as they changed it; nil: unchanged
-	Refused *response.Recorder // the response to a rejected row; nil: it is not rejected
-	Request string             // id of the record of a rejected row
+// RowVerdict is the result of judging a row.
+type RowVerdict struct {
+	Guarded   bool               // the row's target has guardrails
+	Body      []byte             // the row or its response as they changed it; nil: unchanged
+	Rejection *response.Recorder // the response to a rejected row; nil: it is not rejected
+	Request   string             // id of the record of a rejected row
 }
 
 // JudgeRow has the guardrails of a row's target judge the row, or its response, as those of a
 // separate request. req is that request. Nothing is sent or counted. A rejected row leaves a
 // record, as a request does.
-func (m *Mux) JudgeRow(req *http.Request, behalf *admission.Behalf, stage RowStage, answer []byte) (out JudgedRow) {
+func (m *Mux) JudgeRow(req *http.Request, behalf *admission.InternalCall, stage RowStage, answer []byte) (out RowVerdict) {
 	refusal := &response.Recorder{Max: maxRefusal}
 	rt, id := m.Match(req.Method, req.URL.EscapedPath())
 	if rt == nil {
 		routes.NotFound(refusal)
-		return JudgedRow{Refused: refusal}
+		return RowVerdict{Rejection: refusal}
 	}
 	c := newCall()
 	defer func() {
 		if v := recover(); v != nil {
 			slog.Error("row panicked", "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
-			out = JudgedRow{Guarded: true, Refused: &response.Recorder{Status: http.StatusInternalServerError}}
+			out = RowVerdict{Guarded: true, Rejection: &response.Recorder{Status: http.StatusInternalServerError}}
 		}
 	}()
 	c.begin(m.relay, refusal, req, rt, id, behalf)
@@ -62,16 +62,16 @@ func (m *Mux) JudgeRow(req *http.Request, behalf *admission.Behalf, stage RowSta
 	}
 	if stage == RowPlanned { // it is rejected when it is judged
 		forget(c)
-		return JudgedRow{Guarded: true}
+		return RowVerdict{Guarded: true}
 	}
-	out = JudgedRow{Guarded: out.Guarded, Refused: refusal, Request: c.req.ULID}
+	out = RowVerdict{Guarded: out.Guarded, Rejection: refusal, Request: c.req.ULID}
 	refuse(c, err)
 	m.relay.over(c)
 	return out
 }
 
 // judgeRow resolves the first target of a row's plan, and judges the row.
-func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
+func judgeRow(c *call, out *RowVerdict, stage RowStage, answer []byte) error {
 	if err := c.req.Admit(); err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
 	if err := c.plan.Resolve(c.relay.sources); err != nil {
 		return err
 	}
-	c.target.DemandOwn()
-	leaf, f := c.plan.Walker.Next(route.Outcome{})
+	c.target.ResetDemands()
+	leaf, f := c.plan.Traversal.Next(route.Outcome{})
 	if f != nil {
 		return f
 	}
@@ -93,7 +93,7 @@ func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
 	if err := target.Choose(&c.target, leaf); err != nil {
 		return err
 	}
-	if out.Guarded = guardrail.Wants(leaf, &c.req); !out.Guarded {
+	if out.Guarded = guardrail.HasGuardrails(leaf, &c.req); !out.Guarded {
 		return nil
 	}
 	switch stage {
@@ -101,7 +101,7 @@ func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
 		if err := guardInput(c.relay, &c.target, &c.guards, leaf); err != nil {
 			return err
 		}
-		out.Body = bytes.Clone(c.guards.Sent)
+		out.Body = bytes.Clone(c.guards.Request)
 	case RowAnswered:
 		asked := requestContent(&c.target)
 		asked.Judged = true
@@ -112,7 +112,7 @@ func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
 			return f
 		}
 		if c.guards.Changed {
-			out.Body = bytes.Clone(c.guards.Answer)
+			out.Body = bytes.Clone(c.guards.Response)
 		}
 	}
 	return nil

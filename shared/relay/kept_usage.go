@@ -29,7 +29,7 @@ func settleBatch(c *call, answer []byte) {
 	switch {
 	case !ok:
 		return
-	case !b.ReportsUsage && c.target.To.Jobs != nil:
+	case !b.ReportsUsage && c.target.Choice.Jobs != nil:
 		jobUsage(c, b.ID)
 		return
 	case !b.ReportsUsage:
@@ -51,7 +51,7 @@ func settleBatch(c *call, answer []byte) {
 // createsBatch reports whether the request makes a provider start a batch, by its own route or
 // passed through.
 func createsBatch(q *admission.Request, in *body.Body) bool {
-	return q.Route.Operation == provider.BatchesCreate || q.Route.Shape == routes.Raw && routes.StartsBatch(q.Req.Method, in.RawPath())
+	return q.Route.Operation == provider.BatchesCreate || q.Route.BodyMode == routes.Raw && routes.StartsBatch(q.Req.Method, in.RawPath())
 }
 
 // readsBatch reports whether the response to the request contains the progress of a batch.
@@ -60,7 +60,7 @@ func readsBatch(q *admission.Request, in *body.Body) bool {
 		return true
 	}
 	at := in.StoredPath()
-	return q.Route.Shape == routes.Raw && q.Req.Method == http.MethodGet && at.Collection == "batches" && at.ID != "" && !at.Below
+	return q.Route.BodyMode == routes.Raw && q.Req.Method == http.MethodGet && at.Collection == "batches" && at.ID != "" && !at.Below
 }
 
 // readRows reads the rows of the batch that the request creates from its input file, once: it
@@ -69,7 +69,7 @@ func readsBatch(q *admission.Request, in *body.Body) bool {
 // fail the sum if nothing is checked.
 func readRows(c *call, sum *accounting.BatchSum) error {
 	at := c.body.StoredPath()
-	checks := c.target.To.Saved != nil && c.target.To.Wall.On && at.Collection == "batches" && at.ID == ""
+	checks := c.target.Choice.Saved != nil && c.target.Choice.Isolation.Enabled && at.Collection == "batches" && at.ID == ""
 	if !checks && sum == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func readRows(c *call, sum *accounting.BatchSum) error {
 	switch named := err == nil && create.Input != ""; {
 	case named:
 		err = eachRow(c, create.Input, checks, sum)
-	case c.req.Route.Shape == routes.Raw: // its rows are in the body, or in a file that is not read here
+	case c.req.Route.BodyMode == routes.Raw: // its rows are in the body, or in a file that is not read here
 		err, checks = fault.New(fault.UnboundedRequest, "path", "The rows of this kind of batch cannot be read, and a budget applies: create it at "+routes.BasePath+"/batches, or have an admin allow such batches (budget_settings.unbounded: allow)"), false
 	default:
 		err = fault.Invalid("input_file_id", "input_file_id is required: the file with the rows")
@@ -99,7 +99,7 @@ func eachRow(c *call, file string, checks bool, sum *accounting.BatchSum) error 
 	attempts := len(c.bill.Spending.Attempts)
 	resp, err := again(c, target.Part{Op: provider.FilesContent, ID: file, Method: http.MethodGet})
 	c.out.part = target.Part{}
-	c.bill.Spending.Forget(attempts)
+	c.bill.Spending.TruncateAttempts(attempts)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func mayName(tg *target.Target, row []byte) error {
 	for _, it := range reference.ItemsInRow(row) { // it cannot be replaced: the provider has the file
 		ids = append(ids, ownership.Named{Field: it.Field + ".id", ID: it.ID})
 	}
-	return tg.Means.Owners.Check(tg.Req.Ctx, tg.Req.Who.Scope, &tg.To.Wall, ids)
+	return tg.Deps.Owners.Check(tg.Req.Ctx, tg.Req.Principal.Scope, &tg.Choice.Isolation, ids)
 }
 
 // holdBatch holds the reservation for a batch that a provider has accepted until its usage is
@@ -147,7 +147,7 @@ func holdBatch(q *admission.Request, in *body.Body, bill *accounting.Bill, answe
 		ID string `json:"id"`
 	}
 	if json.Unmarshal(answer, &b) == nil {
-		bill.HoldUntilBooked(b.ID, accounting.HoldBatch)
+		bill.HoldForBackground(b.ID, accounting.HoldBatch)
 	}
 }
 
@@ -165,7 +165,7 @@ func rowsUsage(c *call, id string, batch []byte) {
 		}
 		return
 	}
-	if claimed, err := c.target.Bookings().Claimed(id); claimed || err != nil {
+	if claimed, err := c.target.ChargeClaims().Claimed(id); claimed || err != nil {
 		c.req.Fail("read the claim of a batch", err)
 		return
 	}
@@ -187,7 +187,7 @@ func rowsUsage(c *call, id string, batch []byte) {
 // jobUsage charges the usage of a finished batch's rows if its provider only reports it with the
 // rows. It is read before it is claimed, so that the next request repeats a failed read.
 func jobUsage(c *call, id string) {
-	if claimed, err := c.target.Bookings().Claimed(id); claimed || err != nil {
+	if claimed, err := c.target.ChargeClaims().Claimed(id); claimed || err != nil {
 		c.req.Fail("read the claim of a batch", err)
 		return
 	}
@@ -197,7 +197,7 @@ func jobUsage(c *call, id string) {
 		return
 	}
 	j.Operation, j.ID = string(provider.BatchesOutput), id
-	used, err := c.target.To.Jobs.Usage(c.req.Ctx, j)
+	used, err := c.target.Choice.Jobs.Usage(c.req.Ctx, j)
 	if err != nil {
 		c.req.Fail("usage of a batch", err)
 		return

@@ -32,11 +32,11 @@ func list(c *call, own func(*routes.Caller) ([]byte, error)) error {
 	if err != nil {
 		return fault.Invalid("model", "the path has a percent sign without two hexadecimal digits")
 	}
-	lists := !c.plan.Routed() || strings.HasPrefix(model, "@") || anthropic && c.plan.SlugsOfRoute() != nil || admission.SingleHeader(c.req.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.plan.Walker.FetchIntegrated()
+	lists := !c.plan.Routed() || strings.HasPrefix(model, "@") || anthropic && c.plan.SlugsOfRoute() != nil || admission.SingleHeader(c.req.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.plan.Traversal.FetchIntegrated()
 	if !lists {
 		return relay(c)
 	}
-	caller := &routes.Caller{Context: c.req.Ctx, Scope: c.req.Who.Scope, View: c.req.View, Query: c.req.Req.URL.Query(), Anthropic: anthropic, Google: google, Model: model}
+	caller := &routes.Caller{Context: c.req.Ctx, Scope: c.req.Principal.Scope, View: c.req.View, Query: c.req.Req.URL.Query(), Anthropic: anthropic, Google: google, Model: model}
 	if c.plan.Routed() && !strings.HasPrefix(model, "@") {
 		caller.Slugs = c.plan.SlugsOfRoute()
 	}
@@ -89,7 +89,7 @@ func sendList(c *call, resp *http.Response) error {
 	}
 	var out []byte
 	var err error
-	switch p := c.target.To.Target.Provider; {
+	switch p := c.target.Choice.Target.Provider; {
 	case c.target.ListsAsGoogle():
 		out = bytes.Clone(buf.B)
 	case routes.GoogleClient(c.req.Req.Header):

@@ -57,7 +57,7 @@ func TestMediaOfARequest(t *testing.T) {
 		c.req.Lease = new(egress.Lease)
 		c.req.Req = httptest.NewRequest("POST", "/", nil)
 		c.req.Ctx = c.req.Req.Context()
-		c.target.To.Traits.NeedsMediaBytes, c.target.To.Traits.MediaHosts = true, []string{"files.example"}
+		c.target.Choice.Traits.NeedsMediaBytes, c.target.Choice.Traits.MediaHosts = true, []string{"files.example"}
 		return c
 	}
 	image := func(address string, at int) chat.Part {
@@ -108,7 +108,7 @@ func TestMediaOfARequest(t *testing.T) {
 		t.Errorf("%v after %d requests", f, down.n.Load())
 	}
 	imagined := newCall(down)
-	imagined.req.Rehearsing = true
+	imagined.req.DryRun = true
 	if err := withMediaBytes(imagined.relay, &imagined.target, &imagined.out, &imagined.log, conversation(image("https://x.example/a.png", 0)), func() error { return nil }); err != nil || down.n.Load() != 0 {
 		t.Errorf("%v after %d requests", err, down.n.Load())
 	}
@@ -155,7 +155,7 @@ func TestFetchesEndWithTheirCaller(t *testing.T) {
 			return err
 		}},
 		"media whose client leaves": {short, func(c *call) error {
-			c.target.To.Traits.NeedsMediaBytes = true
+			c.target.Choice.Traits.NeedsMediaBytes = true
 			r := &chat.Request{Messages: []chat.Message{{Role: chat.User, Parts: []chat.Part{{Kind: chat.Image, Media: &chat.Media{URL: s.URL + "/x.png"}}}}}}
 			return withMediaBytes(c.relay, &c.target, &c.out, &c.log, r, func() error { return nil })
 		}},

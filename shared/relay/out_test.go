@@ -15,11 +15,11 @@ func TestTheWayOutIsThatOfTheHost(t *testing.T) {
 	strict, trusting := new(way), new(way)
 	c := newCall()
 	c.relay = &Relay{Options: Options{Transport: strict, Trusting: trusting}}
-	c.target.To.Target.Provider, _ = provider.ByID("openai")
+	c.target.Choice.Target.Provider, _ = provider.ByID("openai")
 	if out(c.relay, &c.target) != strict {
 		t.Error("a provider's own address is trusted")
 	}
-	c.target.To.Target.CustomHost = "https://10.1.2.3:8000/v1"
+	c.target.Choice.Target.CustomHost = "https://10.1.2.3:8000/v1"
 	if out(c.relay, &c.target) != trusting {
 		t.Error("a custom host is not trusted")
 	}

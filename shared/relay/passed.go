@@ -28,28 +28,28 @@ func sendPassed(c *call, resp *http.Response) error {
 			h[name] = v[:1:1]
 		}
 	}
-	if c.req.Route.Free && c.req.Route.Retold == nil && resp.ContentLength >= 0 {
+	if c.req.Route.Free && c.req.Route.EarlierResponse == nil && resp.ContentLength >= 0 {
 		// If budgets are in force, the end of the body must wait for the settlement.
 		h["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
 	}
 	answerHeaders(c, resp.Header)
 	c.reply.head(c.guards.Verdict.Status(http.StatusOK))
-	if c.req.Route.Retold != nil && events(resp) {
+	if c.req.Route.EarlierResponse != nil && events(resp) {
 		c.reply.write(c.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()))
 	}
 	meter := response.NewUsageTail(resp)
 	meter.Memory(c.req.Ctx, c.req.Lease)
-	meter.Wide = true // an event may hold an image
+	meter.KeepsLargeEnd = true // an event may hold an image
 	whole := pour(c.relay, &c.reply, &c.log, resp.Body, meter, readable(resp.Header.Get("Content-Type")))
 	meter.Unpack()
 	if meter.Stream {
-		accounting.LearnOperation(&c.bill, accounting.MeterEvents(&c.bill, meter.Retained))
+		accounting.RecordOperationUsage(&c.bill, accounting.MeterEvents(&c.bill, meter.Retained))
 		accounting.SettleResponse(&c.bill, meter.Events(), true)
 		if whole {
 			judgeRetold(&c.target, &c.reply, &c.log, &c.guards, meter.Events())
 		}
 	} else {
-		accounting.LearnOperation(&c.bill, accounting.Meter(&c.bill, nil))
+		accounting.RecordOperationUsage(&c.bill, accounting.Meter(&c.bill, nil))
 	}
 	if !whole {
 		c.log.Reject(brokeOff())
@@ -101,27 +101,27 @@ func sendHeld(c *call, resp *http.Response) error {
 		return brokenAnswer(c, err, buf.B)
 	}
 	out := buf.B
-	if c.req.Route.Shape == routes.Raw { // before anything can fail: it was used
+	if c.req.Route.BodyMode == routes.Raw { // before anything can fail: it was used
 		meter := response.NewUsageTail(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
 		meter.Feed(out)
-		accounting.LearnRaw(&c.bill, meter, resp.StatusCode)
+		accounting.RecordRawUsage(&c.bill, meter, resp.StatusCode)
 		if plainJSON(resp) {
 			holdBatch(&c.req, &c.body, &c.bill, out)
 			settleBatch(c, out)
 		}
 	} else {
-		accounting.LearnOperation(&c.bill, accounting.Meter(&c.bill, out))
+		accounting.RecordOperationUsage(&c.bill, accounting.Meter(&c.bill, out))
 	}
 	if target.Filtered(&c.target) {
 		var err error
 		if out, err = ownList(c, out); err != nil {
 			return err
 		}
-	} else if err := target.Keep(&c.target, out); err != nil {
+	} else if err := target.RecordOwnership(&c.target, out); err != nil {
 		return err
 	}
 	h := c.reply.w.Header()
-	if c.req.Route.Shape == routes.Raw {
+	if c.req.Route.BodyMode == routes.Raw {
 		egress.CopyResponseHeaders(h, resp.Header)
 		c.mask.Head(h)
 		h.Del("Content-Encoding") // it was read and inflated
@@ -143,7 +143,7 @@ const maxEmptyPages = 50
 // clients treat one as the end.
 func ownList(c *call, page []byte) ([]byte, error) {
 	for range maxEmptyPages {
-		own, err := c.relay.owners.Divide(c.req.Ctx, c.req.Who.Scope, &c.target.To.Wall, page)
+		own, err := c.relay.owners.Divide(c.req.Ctx, c.req.Principal.Scope, &c.target.Choice.Isolation, page)
 		if err != nil || own.Entries > 0 || !own.More || own.Last == "" {
 			return own.List, err
 		}
@@ -158,11 +158,11 @@ func ownList(c *call, page []byte) ([]byte, error) {
 func nextPage(c *call, after string) ([]byte, error) {
 	q := c.req.Req.URL.Query()
 	name := "after"
-	if c.target.To.Target.Provider.Dialect == provider.AnthropicMessages && c.target.To.Jobs == nil {
+	if c.target.Choice.Target.Provider.Dialect == provider.AnthropicMessages && c.target.Choice.Jobs == nil {
 		name = "after_id"
 	}
 	q.Set(name, after)
-	resp, err := again(c, target.Part{Op: c.target.To.Op, ID: c.body.ID, Query: q.Encode()})
+	resp, err := again(c, target.Part{Op: c.target.Choice.Op, ID: c.body.ID, Query: q.Encode()})
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func again(c *call, of target.Part) (*http.Response, error) {
 	}
 	if !succeeded(a.resp.StatusCode) {
 		a.drop()
-		return nil, fault.Newf(fault.ProviderError, "", "%s rejected a request for a part of the response", c.target.To.Target.Provider.ID)
+		return nil, fault.Newf(fault.ProviderError, "", "%s rejected a request for a part of the response", c.target.Choice.Target.Provider.ID)
 	}
 	return a.resp, nil
 }
@@ -207,7 +207,7 @@ func sendOutput(c *call, resp *http.Response) error {
 	if err := json.Unmarshal(buf.B, &b); err != nil {
 		return unusable(&c.target, &c.bill, &c.log, &c.mask, err, buf.B)
 	}
-	if err := target.Keep(&c.target, buf.B); err != nil {
+	if err := target.RecordOwnership(&c.target, buf.B); err != nil {
 		return err
 	}
 	settleBatch(c, buf.B)
@@ -249,7 +249,7 @@ func sendFiles(c *call, ids ...string) error {
 			break
 		}
 	}
-	accounting.LearnOperation(&c.bill, accounting.Meter(&c.bill, nil))
+	accounting.RecordOperationUsage(&c.bill, accounting.Meter(&c.bill, nil))
 	if !whole {
 		c.log.Reject(brokeOff())
 		c.reply.broken = true

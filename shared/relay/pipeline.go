@@ -16,9 +16,9 @@ import (
 
 // serveFor runs the pipeline for one request. behalf is the principal of requests that the
 // gateway itself makes; nil for requests of clients.
-func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admission.Behalf) {
+func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admission.InternalCall) {
 	c := r.calls.Get().(*call)
-	if rt.Shape == routes.Socket {
+	if rt.BodyMode == routes.Socket {
 		req = admission.Subprotocols(req)
 	}
 	c.begin(r, w, req, rt, id, behalf)
@@ -30,7 +30,7 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 		refuse(c.winner(), err)
 	}
 	if c.reply.carry.run != nil {
-		c.req.Outlives()
+		c.req.Detach()
 		c.reply.to(new(response.Recorder)) // drops the reference to the server's writer
 		go r.carryOn(c, c.reply.carry)     // ends with the session
 		return
@@ -47,7 +47,7 @@ func (r *Relay) over(c *call) (broken bool) {
 	finish(w)
 	broken = w.reply.broken
 	if other := w.loser(); other != nil {
-		other.req.Over()
+		other.req.RunDeferred()
 		if other == c {
 			other = w
 		}
@@ -64,7 +64,7 @@ func relay(c *call) error {
 	var last answer
 	outcome := route.Outcome{}
 	for {
-		leaf, f := c.plan.Walker.Next(outcome)
+		leaf, f := c.plan.Traversal.Next(outcome)
 		if f != nil {
 			last.drop()
 			tellBreakers(c.relay, &c.req, &c.plan)
@@ -113,12 +113,12 @@ func try(c *call, leaf *route.Leaf) answer {
 		c.bill.ReadRows = func(sum *accounting.BatchSum) error { return readRows(c, sum) }
 	}
 	if err := c.bill.LimitTarget(); err != nil {
-		if next := c.bill.Reroute(leaf, c.req.Route.Shape == routes.Raw, err); next != nil {
+		if next := c.bill.Reroute(leaf, c.req.Route.BodyMode == routes.Raw, err); next != nil {
 			return try(c, next)
 		}
 		return refusal(err)
 	}
-	if c.target.To.Local {
+	if c.target.Choice.Local {
 		return guardOutput(c, leaf, answerHere(&c.req, &c.body))
 	}
 	return raced(c, leaf, body)
@@ -152,7 +152,7 @@ func attempts(c *call, leaf *route.Leaf, body []byte) answer {
 			}
 			return a
 		}
-		if c.bill.CoverAgain() != nil {
+		if c.bill.ExtendReservation() != nil {
 			c.log.Retried(tried)
 			return guardOutput(c, leaf, a) // the existing answer is used: after its charge the budget allows no other
 		}
@@ -183,7 +183,7 @@ func planned(c *call, counted bool) error {
 	if err := c.plan.Resolve(c.relay.sources); err != nil {
 		return err
 	}
-	c.target.DemandOwn()
+	c.target.ResetDemands()
 	if !counted || c.req.Settles() {
 		return c.bill.ReadPolicies()
 	}
@@ -193,10 +193,10 @@ func planned(c *call, counted bool) error {
 // fresh clears the state of the previous target.
 func fresh(c *call) {
 	c.target.Loss.Reset()
-	c.guards.Fresh()
+	c.guards.ResetTarget()
 	c.log.Retried(0)
 	c.bill.NextTarget()
-	c.cache.Fresh()
+	c.cache.ResetTarget()
 }
 
 // prepare resolves the target of a leaf and builds the body for it.

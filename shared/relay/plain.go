@@ -44,7 +44,7 @@ func (p *plain) free() {
 // takesWhole reports whether a response is read before it is chosen. A further part of a
 // response that is being sent is not.
 func takesWhole(tg *target.Target, up *outbound, resp *http.Response) bool {
-	return tg.Req.Route.Shape != routes.Raw && tg.Req.Route.Shape != routes.Listing && tg.Req.Route.Shape != routes.Socket && tg.Req.Route.Operation != provider.BatchesOutput && !up.part.Further && !tg.Passes(resp) && !target.Filtered(tg)
+	return tg.Req.Route.BodyMode != routes.Raw && tg.Req.Route.BodyMode != routes.Listing && tg.Req.Route.BodyMode != routes.Socket && tg.Req.Route.Operation != provider.BatchesOutput && !up.part.Further && !tg.Passes(resp) && !target.Filtered(tg)
 }
 
 // takePlain reads a complete response, charges it, and checks whether it is valid.
@@ -79,12 +79,12 @@ func readPlain(c *call, resp *http.Response) (err error) {
 	switch {
 	case holdsRetold(&c.req, &c.guards, resp):
 		return readRetold(&c.target, &c.bill, &c.plain, out)
-	case c.target.To.Carrier != nil:
+	case c.target.Choice.Translator != nil:
 		p.made = buffer.New()
-		if p.made.B, p.media, p.meter, err = c.target.To.Carrier.DecodeResponse(p.made.B, out, resp.Header, c.target.Carried()); err != nil {
+		if p.made.B, p.media, p.meter, err = c.target.Choice.Translator.DecodeResponse(p.made.B, out, resp.Header, c.target.TranslatorRequest()); err != nil {
 			return unusable(&c.target, &c.bill, &c.log, &c.mask, err, out)
 		}
-		accounting.Learn(&c.bill, p.meter)
+		accounting.RecordUsage(&c.bill, p.meter)
 	case c.target.SameDialect() && !cameAsEvents(&c.target, out):
 		p.own = true
 		if tellsItems(c.req.Route) {
@@ -104,9 +104,9 @@ func readPlain(c *call, resp *http.Response) (err error) {
 			return unusable(&c.target, &c.bill, &c.log, &c.mask, errNoAnswer, out)
 		}
 		if operates(&c.req) {
-			accounting.LearnOperation(&c.bill, p.meter)
+			accounting.RecordOperationUsage(&c.bill, p.meter)
 		} else {
-			accounting.Learn(&c.bill, p.meter)
+			accounting.RecordUsage(&c.bill, p.meter)
 		}
 		if client, ok := c.req.Route.Client.(chat.Conformer); ok {
 			p.buf.B = client.Conform(out, p.meter.Finish, c.target.Strict())
@@ -121,7 +121,7 @@ func readPlain(c *call, resp *http.Response) (err error) {
 		if err != nil {
 			return unusable(&c.target, &c.bill, &c.log, &c.mask, err, out)
 		}
-		if d, ok := c.target.To.Dialect.(chat.Headed); ok {
+		if d, ok := c.target.Choice.Dialect.(chat.Headed); ok {
 			d.ReadHeader(resp.Header, p.translated)
 			p.meter = p.translated.Meter()
 		}
@@ -130,7 +130,7 @@ func readPlain(c *call, resp *http.Response) (err error) {
 				return unusable(&c.target, &c.bill, &c.log, &c.mask, err, out)
 			}
 		}
-		accounting.Learn(&c.bill, p.meter)
+		accounting.RecordUsage(&c.bill, p.meter)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func tellsItems(rt *routes.Route) bool {
 
 // operates reports whether the route is metered as an operation, not as a conversation.
 func operates(q *admission.Request) bool {
-	return q.Route.Client == nil && (q.Route.Demand != nil || q.Route.Meter == nil)
+	return q.Route.Client == nil && (q.Route.UnitsOf != nil || q.Route.Meter == nil)
 }
 
 var (
@@ -162,7 +162,7 @@ func answers(tg *target.Target, m *chat.Meter, out []byte) bool {
 		return true
 	}
 	if tg.Req.Route.Client != nil {
-		r, err := tg.Req.Route.Client.DecodeResponse(out, &tg.To.Traits)
+		r, err := tg.Req.Route.Client.DecodeResponse(out, &tg.Choice.Traits)
 		return err == nil && (r.Meter().OutputBytes > 0 || len(r.Choices) > 0 && len(r.Choices[0].Parts) > 0)
 	}
 	switch tg.Req.Route.Operation {
@@ -188,25 +188,25 @@ func sendPlain(c *call, a *answer) error {
 	case p.retold != nil:
 		kind = eventStream
 		out = sentRetold(&c.target, &c.guards, out)
-	case c.guards.Answer != nil:
-		out = c.guards.Answer
+	case c.guards.Response != nil:
+		out = c.guards.Response
 		if !p.own {
 			break
 		}
-		if err := target.KeepMade(&c.target, p.buf.B, p.meter.ID); err != nil {
+		if err := target.RecordCreated(&c.target, p.buf.B, p.meter.ID); err != nil {
 			return err
 		}
-		target.RememberForwarded(&c.target, p.buf.B)
+		target.StoreForwardedReasoning(&c.target, p.buf.B)
 	case p.own:
 		if operates(&c.req) {
 			holdBatch(&c.req, &c.body, &c.bill, out)
 			settleBatch(c, out)
 			accounting.SettleResponse(&c.bill, out, false)
 		}
-		if err := target.KeepMade(&c.target, out, p.meter.ID); err != nil {
+		if err := target.RecordCreated(&c.target, out, p.meter.ID); err != nil {
 			return err
 		}
-		target.RememberForwarded(&c.target, out)
+		target.StoreForwardedReasoning(&c.target, out)
 	case p.translated == nil:
 		c.log.Body(record.Received, out)
 		if out = p.made.B; p.media != "" {
@@ -221,10 +221,10 @@ func sendPlain(c *call, a *answer) error {
 		out = enc.B
 	}
 	if c.cache.Stores() {
-		c.cache.Keep(out)
+		c.cache.Store(out)
 	}
-	if c.guards.On && kind[0] == jsonType[0] {
-		out = c.guards.WithResults(c.guards.Taken.Restored(out), true)
+	if c.guards.Enabled && kind[0] == jsonType[0] {
+		out = c.guards.WithResults(c.guards.Masked.RestoreBody(out), true)
 	}
 	h := c.reply.w.Header()
 	h["Content-Type"] = kind
@@ -240,7 +240,7 @@ func encodePlain(tg *target.Target, log *record.Log, pn *plain, enc *buffer.Buff
 	o := target.Options(tg)
 	if tg.SameDialect() {
 		o.Request = tg.Body.LegacyOnly()
-		if err := target.KeepMade(tg, p.buf.B, p.meter.ID); err != nil {
+		if err := target.RecordCreated(tg, p.buf.B, p.meter.ID); err != nil {
 			return err
 		}
 	} else {
@@ -249,7 +249,7 @@ func encodePlain(tg *target.Target, log *record.Log, pn *plain, enc *buffer.Buff
 			return err
 		}
 	}
-	tg.Remember(p.signed)
+	tg.StoreReasoning(p.signed)
 	log.Body(record.Received, p.buf.B)
 	missed := chat.MissedBy(tg.Req.Route.Client, o, &tg.Loss)
 	missed.Examine(p.translated)
@@ -276,10 +276,10 @@ const maxTranslated = 40 << 20
 // roomToDecode reserves the memory that the translation of n bytes needs.
 func roomToDecode(tg *target.Target, n int) error {
 	switch {
-	case n <= egress.Uncounted, tg.To.Carrier == nil && tg.SameDialect():
+	case n <= egress.Uncounted, tg.Choice.Translator == nil && tg.SameDialect():
 		return nil
 	case n > maxTranslated:
-		return fault.Newf(fault.InvalidProviderResponse, "", "The response of %s is larger than the %d bytes that can be translated", tg.To.Target.Provider.ID, maxTranslated)
+		return fault.Newf(fault.InvalidProviderResponse, "", "The response of %s is larger than the %d bytes that can be translated", tg.Choice.Target.Provider.ID, maxTranslated)
 	}
 	return tg.Req.Lease.Take(tg.Req.Ctx, int64(n))
 }
@@ -303,12 +303,12 @@ func unreadableAnswer(err error) *fault.Fault {
 func unusable(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *target.SecretMask, err error, body []byte) error {
 	f := fault.From(err)
 	if f.Code == fault.InternalError {
-		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", tg.To.Target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", tg.Choice.Target.Provider.ID).WithCause(err)
 	}
 	f.Source = fault.SourceProvider
 	mask.Bytes(body, mk.Secrets())
 	log.Body(record.Received, body)
-	accounting.ChargeWhatCame(bill, body)
+	accounting.ChargeTruncated(bill, body)
 	return f
 }
 
@@ -319,16 +319,16 @@ func brokenAnswer(c *call, err error, body []byte) error {
 	c.log.Body(record.Received, body)
 	if errors.Is(err, buffer.ErrTooLarge) {
 		// It is not parsed: that would need its size in memory again.
-		c.bill.Charge(accounting.Estimate(&c.bill, min(response.TokensOfBytes(len(body)), c.target.OutBound)))
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s is larger than %d bytes", c.target.To.Target.Provider.ID, int64(maxPlainAnswer))
+		c.bill.Charge(accounting.Estimate(&c.bill, min(response.TokensOfBytes(len(body)), c.target.MaxOutput)))
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s is larger than %d bytes", c.target.Choice.Target.Provider.ID, int64(maxPlainAnswer))
 		f.Source = fault.SourceProvider
 		return f
 	}
-	accounting.GivenUp(&c.bill, !accounting.ChargeWhatCame(&c.bill, body) && gaveUp(&c.req, &c.out))
+	accounting.ChargeAborted(&c.bill, !accounting.ChargeTruncated(&c.bill, body) && gaveUp(&c.req, &c.out))
 	if f := unreadableAnswer(err); f != nil {
 		return f
 	}
-	f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", c.target.To.Target.Provider.ID).WithCause(err)
+	f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", c.target.Choice.Target.Provider.ID).WithCause(err)
 	f.Source = fault.SourceProvider
 	return f
 }

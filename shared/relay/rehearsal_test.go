@@ -53,8 +53,8 @@ func TestTheRequestOfADryRun(t *testing.T) {
 			t.Errorf("%s: %v %v", body, req, err)
 			continue
 		}
-		if req.Header.Get("X-Gateway-Config") != want.config || q.Brings() != want.brings {
-			t.Errorf("%s: config %q, brought %t", body, req.Header.Get("X-Gateway-Config"), q.Brings())
+		if req.Header.Get("X-Gateway-Config") != want.config || q.HasInlineConfig() != want.brings {
+			t.Errorf("%s: config %q, brought %t", body, req.Header.Get("X-Gateway-Config"), q.HasInlineConfig())
 		}
 	}
 }

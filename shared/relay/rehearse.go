@@ -30,7 +30,7 @@ func rehearse(c *call, of *routes.DryRun) error {
 		return err
 	}
 	rt, id := of.Find(q.Method, q.Path)
-	if rt == nil || rt.Shape == routes.Listing || rt.Shape == routes.Multipart || rt.Prompt() != nil && rt.Prompt().Render {
+	if rt == nil || rt.BodyMode == routes.Listing || rt.BodyMode == routes.Multipart || rt.Prompt() != nil && rt.Prompt().Render {
 		return fault.Invalid("path", "must be a route of the data plane that accepts JSON, such as /chat/completions")
 	}
 	req, err := q.Imagined(admission.ClientContext(&c.req)) // its checks end with the client
@@ -40,11 +40,11 @@ func rehearse(c *call, of *routes.DryRun) error {
 	in := newCall()
 	in.begin(c.relay, ErrUnsent{}, req, rt, "", nil)
 	defer forget(in)
-	in.req.PathID, in.req.Rehearsing = id, true
+	in.req.PathID, in.req.DryRun = id, true
 	in.req.Caller = c.req.Caller
 	in.req.KeyInAuth = false
 	// A dry run may test a config that requests must not contain.
-	in.plan.Trial = q.Brings()
+	in.plan.DryRun = q.HasInlineConfig()
 	out := &DryRunResponse{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []DryRunTarget{}, Decision: NoDecision()}
 	if err := enter(in.relay, &in.target); err != nil {
 		out.Error = DryRunResult(err)
@@ -54,7 +54,7 @@ func rehearse(c *call, of *routes.DryRun) error {
 	if in.plan.Config != (plan.UsedConfig{}) {
 		out.Config = &DryRunConfig{ID: in.plan.Config.ID, Slug: in.plan.Config.Slug, Version: in.plan.Config.Version, Mode: in.plan.Config.Mode}
 	}
-	if out.Limits, err = DryRunLimits(c.req.Ctx, c.bill.Ledger, c.req.Who.Subject, c.req.WS.Subject); err != nil {
+	if out.Limits, err = DryRunLimits(c.req.Ctx, c.bill.Ledger, c.req.Principal.Subject, c.req.WS.Subject); err != nil {
 		return err
 	}
 	body, err := json.Marshal(out)
@@ -67,17 +67,17 @@ func rehearse(c *call, of *routes.DryRun) error {
 
 // enter is admission for an authenticated caller, without counting.
 func enter(r *Relay, tg *target.Target) error {
-	if !tg.Req.Who.Has(tg.Req.Route.Scope) && !slices.ContainsFunc(tg.Req.Route.OrScopes, tg.Req.Who.Has) {
+	if !tg.Req.Principal.Has(tg.Req.Route.Scope) && !slices.ContainsFunc(tg.Req.Route.OrScopes, tg.Req.Principal.Has) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", tg.Req.Route.Scope)
 	}
-	if err := tg.Req.Ask.Read(tg.Req.Req.Header); err != nil {
+	if err := tg.Req.Headers.Read(tg.Req.Req.Header); err != nil {
 		return err
 	}
 	if err := tg.Body.Read(); err != nil {
 		return err
 	}
 	err := tg.Plan.Resolve(r.sources)
-	tg.DemandOwn()
+	tg.ResetDemands()
 	return err
 }
 
@@ -86,7 +86,7 @@ func walkThrough(c *call, q *DryRunRequest, out *DryRunResponse) *DryRunError {
 	outcome := route.Outcome{}
 	called := 0
 	for len(out.Targets) < MaxDryRunTargets {
-		leaf, f := c.plan.Walker.Next(outcome)
+		leaf, f := c.plan.Traversal.Next(outcome)
 		if f != nil {
 			return DryRunResult(f)
 		}
@@ -105,12 +105,12 @@ func walkThrough(c *call, q *DryRunRequest, out *DryRunResponse) *DryRunError {
 			called++
 			outcome = route.Outcome{Status: t.Assumed}
 		} else {
-			c.plan.Walker.Refused(fault.Code(t.Error.Code), t.Error.Status)
+			c.plan.Traversal.Refused(fault.Code(t.Error.Code), t.Error.Status)
 			outcome = route.Outcome{Status: t.Error.Status, Refused: true}
 		}
 		out.Targets = append(out.Targets, t)
 	}
-	out.Decision = DecisionOf(c.plan.Walker)
+	out.Decision = DecisionOf(c.plan.Traversal)
 	return nil
 }
 
@@ -125,16 +125,16 @@ func imagineTarget(c *call, leaf *route.Leaf) DryRunTarget {
 	if leaf.Retry != nil {
 		t.Retries = leaf.Retry.Attempts
 	}
-	c.guards.Fresh()
+	c.guards.ResetTarget()
 	err := imagineCall(c, leaf, &t)
-	if c.guards.On {
+	if c.guards.Enabled {
 		t.Guardrails = append(t.Guardrails, c.guards.Names...)
 		t.Verdicts = c.guards.Results.Append(nil, false)
 	}
-	if p := c.target.To.Target.Provider; p != nil {
-		t.Provider, t.Model, t.Credential = p.ID, c.target.To.Upstream, c.target.To.Names.Credential
-		if c.target.To.Names.Slug != "" && c.target.To.Saved != nil {
-			slug := c.target.To.Names.Slug
+	if p := c.target.Choice.Target.Provider; p != nil {
+		t.Provider, t.Model, t.Credential = p.ID, c.target.Choice.Upstream, c.target.Choice.Names.Credential
+		if c.target.Choice.Names.Slug != "" && c.target.Choice.Saved != nil {
+			slug := c.target.Choice.Names.Slug
 			t.Slug = &slug
 		}
 	}
@@ -154,9 +154,9 @@ func imagineCall(c *call, leaf *route.Leaf, t *DryRunTarget) error {
 	if err := guardInput(c.relay, &c.target, &c.guards, leaf); err != nil {
 		return err
 	}
-	t.Stream, t.Answered = c.target.Stream, c.target.To.Local
+	t.Stream, t.Answered = c.target.Stream, c.target.Choice.Local
 	var err error
-	if t.Limits, err = DryRunLimits(c.req.Ctx, c.bill.Ledger, c.target.To.Subjects...); err != nil {
+	if t.Limits, err = DryRunLimits(c.req.Ctx, c.bill.Ledger, c.target.Choice.Subjects...); err != nil {
 		return err
 	}
 	body, err := upstreamBody(c.relay, &c.target, &c.out, &c.log)
@@ -167,10 +167,10 @@ func imagineCall(c *call, leaf *route.Leaf, t *DryRunTarget) error {
 		return err
 	}
 	if c.req.Route.Operation != provider.BatchesCreate { // its bound is that of rows, which are not read here
-		bound := c.bill.BoundOf()
+		bound := c.bill.MaxCost()
 		t.PriceBound = &DryRunBound{Cents: float64(bound.Cost) / 1e7, Tokens: bound.Tokens, Priced: bound.Priced}
 	}
-	if c.target.To.Local {
+	if c.target.Choice.Local {
 		return nil
 	}
 	req, err := upstreamRequest(c, body)
@@ -184,8 +184,8 @@ func imagineCall(c *call, leaf *route.Leaf, t *DryRunTarget) error {
 	if err := imagineCredential(&c.target, req, body); err != nil {
 		return err
 	}
-	shown := record.AppendHeaders(nil, req.Header, c.mask.CustomNames(slices.Clone(c.req.Ask.Sensitive)))
-	mask.Bytes(shown, c.target.To.Target.Secrets(nil, true))
+	shown := record.AppendHeaders(nil, req.Header, c.mask.CustomNames(slices.Clone(c.req.Headers.Sensitive)))
+	mask.Bytes(shown, c.target.Choice.Target.Secrets(nil, true))
 	if err := json.Unmarshal(shown, &t.Headers); err != nil {
 		return fault.Internal(err)
 	}
@@ -195,7 +195,7 @@ func imagineCall(c *call, leaf *route.Leaf, t *DryRunTarget) error {
 // imagineCredential authorizes the request, so that a missing credential is reported. Where
 // a token would have to be requested, a placeholder is used.
 func imagineCredential(tg *target.Target, req *http.Request, body []byte) error {
-	t := &tg.To.Target
+	t := &tg.Choice.Target
 	switch scheme := t.Provider.Auth.Scheme; {
 	case scheme == provider.SigV4Auth || scheme == provider.GoogleOAuth || scheme == provider.OCIAuth,
 		scheme == provider.AzureAuth && t.Field("azure_auth_mode") != "" && t.Credential.Key == "":
@@ -207,7 +207,7 @@ func imagineCredential(tg *target.Target, req *http.Request, body []byte) error 
 
 // forget ends a call that was never sent, without a record.
 func forget(c *call) {
-	c.req.Over()
+	c.req.RunDeferred()
 	c.reset()
 }
 
@@ -264,8 +264,8 @@ func headerText(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) })
 }
 
-// Brings reports whether the dry run contains an inline config.
-func (q *DryRunRequest) Brings() bool {
+// HasInlineConfig reports whether the dry run contains an inline config.
+func (q *DryRunRequest) HasInlineConfig() bool {
 	config := bytes.TrimSpace(q.Config)
 	return len(config) > 0 && string(config) != "null"
 }
@@ -283,7 +283,7 @@ func (q *DryRunRequest) Imagined(ctx context.Context) (*http.Request, error) {
 	if len(q.Body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if q.Brings() {
+	if q.HasInlineConfig() {
 		config := bytes.TrimSpace(q.Config)
 		text := string(config)
 		if config[0] == '"' {

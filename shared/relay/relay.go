@@ -79,7 +79,7 @@ type Options struct {
 	DrainTime       time.Duration // how long a response is read after the client has disconnected; 0: 30 s
 	// Sessions serves routes with Sockets; nil: they are rejected.
 	Sessions *Sessions
-	// SessionTimes are those of realtime sessions; zero: session.Standard.
+	// SessionTimes are those of realtime sessions; zero: session.DefaultTimes.
 	SessionTimes session.Times
 	// Sleep waits before a retry, and returns false if done is closed first; nil: in real time.
 	Sleep func(done <-chan struct{}, d time.Duration) bool
@@ -97,9 +97,9 @@ type Relay struct {
 	jobs      map[string]chat.Jobs
 	rooms     *batch.FileStores
 	batches   *batch.Batches
-	guards    *guardrail.Means
+	guards    *guardrail.Deps
 	calls     sync.Pool
-	means     *target.Means
+	means     *target.Deps
 	urls      upstream.URLs // of their targets
 	breakers  *plan.Breakers
 	budgets   *ledger.ExhaustionCache // of waiting sessions
@@ -117,7 +117,7 @@ func New(o Options) *Relay {
 	}
 	o.CacheTimes = o.CacheTimes.OrStandard()
 	if o.SessionTimes == (session.Times{}) {
-		o.SessionTimes = session.Standard
+		o.SessionTimes = session.DefaultTimes
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -144,14 +144,14 @@ func New(o Options) *Relay {
 		r.jobs[j.Name()] = j
 	}
 	tokens := provider.NewTokens(o.Transport, o.Now)
-	r.means = &target.Means{
+	r.means = &target.Deps{
 		Sealer: o.Sealer, Secrets: provider.NewSecrets(o.Sealer, tokens, o.Transport),
 		Owners: r.owners, Hosts: egress.NewHosts(o.Egress), Tokens: tokens, Trusting: o.Trusting,
-		Dialects: r.dialects, Carriers: r.carriers, Jobs: r.jobs, Memory: ownership.New(o.Now, o.Store.Table(store.Usage), o.Sealer),
+		Dialects: r.dialects, Translators: r.carriers, Jobs: r.jobs, Memory: ownership.New(o.Now, o.Store.Table(store.Usage), o.Sealer),
 	}
 	r.means.Rotation = rotation.NewBoard(o.Now, o.Store.Table(store.Usage), r.failAside)
-	r.means.Await = r.await
-	r.guards = guardrail.NewMeans(o.Checks, o.Sealer, o.Trusting, o.Transport, r.means.Secrets, o.Now)
+	r.means.Poll = r.await
+	r.guards = guardrail.NewDeps(o.Checks, o.Sealer, o.Trusting, o.Transport, r.means.Secrets, o.Now)
 	r.rooms = &batch.FileStores{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}
 	r.batches = &batch.Batches{Now: o.Now, Store: o.Store, Sealer: o.Sealer}
 	if r.Sleep == nil {
@@ -159,7 +159,7 @@ func New(o Options) *Relay {
 	}
 	r.budgets = r.Ledger.ExhaustionCache(budgetAge)
 	r.breakers = plan.NewBreakers(o.Now, o.Store.Table(store.Rate), r.failAside)
-	r.sources = &plan.Sources{Sealer: o.Sealer, Breakers: r.breakers, Picks: route.NewPicks(o.Now), Figures: measure.NewBoard(o.Now), Prices: o.Prices, Now: o.Now}
+	r.sources = &plan.Sources{Sealer: o.Sealer, Breakers: r.breakers, Picks: route.NewPicks(o.Now), Measurements: measure.NewBoard(o.Now), Prices: o.Prices, Now: o.Now}
 	r.calls.New = func() any { return newCall() }
 	return r
 }
@@ -187,30 +187,30 @@ func (r *Relay) serve(w http.ResponseWriter, req *http.Request, rt *routes.Route
 	r.serveFor(w, req, rt, id, nil)
 }
 
-// Behalf names the principal of a request that the gateway itself makes.
-type Behalf = admission.Behalf
+// InternalCall names the principal of a request that the gateway itself makes.
+type InternalCall = admission.InternalCall
 
 // Declarations of a family: see relay/routes.
 type (
-	Route  = routes.Route
-	Caller = routes.Caller
-	Get    = routes.Get
-	Demand = routes.Demand
-	Form   = routes.Form
-	Prompt = routes.Prompt
-	Retold = routes.Retold
+	Route           = routes.Route
+	Caller          = routes.Caller
+	Get             = routes.Get
+	Units           = routes.Units
+	Form            = routes.Form
+	Prompt          = routes.Prompt
+	EarlierResponse = routes.EarlierResponse
 
-	Composed    = routes.Composed
-	Composition = routes.Composition
-	Protocol    = routes.Protocol
-	Calls       = routes.Calls
-	DryRun      = routes.DryRun
-	Secret      = routes.Secret
-	Realtime    = routes.Realtime
-	Live        = routes.Live
-	Dialogue    = routes.Dialogue
-	ModelList   = routes.ModelList
-	Governed    = routes.Governed
+	Composed     = routes.Composed
+	Composition  = routes.Composition
+	Protocol     = routes.Protocol
+	Calls        = routes.Calls
+	DryRun       = routes.DryRun
+	Secret       = routes.Secret
+	Realtime     = routes.Realtime
+	Live         = routes.Live
+	Dialogue     = routes.Dialogue
+	ModelList    = routes.ModelList
+	ProtocolCall = routes.ProtocolCall
 )
 
 // Shapes of routes, and the prefix of their paths.
@@ -253,7 +253,7 @@ func NewMux(r *Relay, all []routes.Route) *Mux {
 
 // ServeHTTP implements http.Handler.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	req = m.Spelled(req)
+	req = m.Canonical(req)
 	rt, id := m.Match(req.Method, req.URL.EscapedPath())
 	if rt == nil {
 		m.Refuse(w, req)
@@ -289,7 +289,7 @@ func recorded(f *fault.Fault) string {
 	if said := chat.ProviderErrorOf(f); said != nil {
 		return clipText(said.Error())
 	}
-	var none *target.NoAnswer
+	var none *target.NoResponse
 	if errors.As(f, &none) {
 		return none.Error()
 	}

@@ -23,7 +23,7 @@ func tellBreakers(r *Relay, q *admission.Request, pl *plan.Plan) {
 	switch {
 	case s == nil || !s.HasPending():
 	case r.RecordAfterBody:
-		q.After(func() { s.Publish(nil) })
+		q.Defer(func() { s.Publish(nil) })
 	default:
 		s.PublishSoon()
 	}
@@ -36,7 +36,7 @@ func outcomeOf(q *admission.Request, pl *plan.Plan, up *outbound, rw *reply, a *
 	o.Final = rw.headSent || up.bodySpent || q.Req.Context().Err() != nil
 	o.Pending = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
 	if a.fault != nil && o.Refused {
-		pl.Walker.Refused(a.fault.Code, o.Status)
+		pl.Traversal.Refused(a.fault.Code, o.Status)
 	}
 	return o
 }
@@ -52,7 +52,7 @@ func latencyOf(bill *accounting.Bill, o route.Outcome) time.Duration {
 // settleBreakers reports to breakers how a response ended that had started successfully. A
 // response that the client has abandoned does not count against its provider.
 func settleBreakers(c *call) {
-	if c.plan.Walker == nil {
+	if c.plan.Traversal == nil {
 		return
 	}
 	status := http.StatusOK
@@ -63,7 +63,7 @@ func settleBreakers(c *call) {
 	case c.reply.broken:
 		status = http.StatusBadGateway
 	}
-	c.plan.Walker.Settle(status)
+	c.plan.Traversal.Settle(status)
 	tellBreakers(c.relay, &c.req, &c.plan)
 }
 
@@ -96,12 +96,12 @@ func (r *Relay) Close() {
 // beginPatience starts the timeouts of an attempt.
 func beginPatience(tg *target.Target, up *outbound, ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
-	if tg.Stream && tg.Req.Route.Client != nil && tg.Req.Route.Shape == routes.Unified {
-		firstToken, idle = tg.Plan.Requested.Over(tg.To.Leaf.FirstToken, tg.To.Leaf.Idle)
+	if tg.Stream && tg.Req.Route.Client != nil && tg.Req.Route.BodyMode == routes.Unified {
+		firstToken, idle = tg.Plan.Requested.Effective(tg.Choice.Leaf.FirstToken, tg.Choice.Leaf.Idle)
 	}
-	ctx, release := up.patience.Begin(ctx, tg.To.Timeout, firstToken, idle)
+	ctx, release := up.patience.StartAttempt(ctx, tg.Choice.Timeout, firstToken, idle)
 	if release != nil {
-		tg.Req.After(release)
+		tg.Req.Defer(release)
 	}
 	return ctx
 }
@@ -115,7 +115,7 @@ func rotates(c *call, a *answer) bool {
 		return false // before the budget is asked to cover another call
 	case c.reply.headSent || c.out.bodySpent || a.connectFailed():
 		return false // the request cannot be repeated, or the credential was not judged
-	case c.req.Req.Context().Err() != nil || c.req.Ctx.Err() != nil || c.bill.CoverAgain() != nil:
+	case c.req.Req.Context().Err() != nil || c.req.Ctx.Err() != nil || c.bill.ExtendReservation() != nil:
 		return false
 	}
 	return target.NextCredential(&c.target, a.status())
@@ -128,17 +128,17 @@ func askAgain(c *call, a *answer) (again answer, body []byte, ok bool) {
 		return *a, nil, false
 	}
 	again = *a
-	left := c.target.RefusedAdded(nil)
+	left := c.target.RejectedFields(nil)
 	for again.fault != nil && !c.reply.headSent && !c.out.bodySpent && !again.refused() {
-		refused := c.target.RefusedAdded(again.fault)
+		refused := c.target.RejectedFields(again.fault)
 		if refused == 0 {
 			break
 		}
-		before := c.target.To
-		c.target.LeaveOut(refused)
+		before := c.target.Choice
+		c.target.OmitAdded(refused)
 		plain, err := upstreamBody(c.relay, &c.target, &c.out, &c.log)
 		if err != nil { // the target requires it: its rejection remains
-			c.target.To = before
+			c.target.Choice = before
 			if restored, err := upstreamBody(c.relay, &c.target, &c.out, &c.log); err == nil { // the attempt may have overwritten it
 				body, ok = restored, true
 			}
@@ -149,7 +149,7 @@ func askAgain(c *call, a *answer) (again answer, body []byte, ok bool) {
 		left |= refused
 	}
 	if ok && (again.fault == nil || c.reply.headSent) {
-		c.target.LearnRefused(left)
+		c.target.CacheRejected(left)
 	}
 	return again, body, ok
 }
@@ -157,10 +157,10 @@ func askAgain(c *call, a *answer) (again answer, body []byte, ok bool) {
 // withAttempts adds the earlier attempts to an error's body, for clients that accept extensions
 // of the schema. An error of a single attempt is unchanged.
 func withAttempts(tg *target.Target, bill *accounting.Bill, body []byte) []byte {
-	if tg.Plan.Walker == nil || tg.Strict() || len(body) == 0 || body[0] != '{' {
+	if tg.Plan.Traversal == nil || tg.Strict() || len(body) == 0 || body[0] != '{' {
 		return body
 	}
-	refused, skips := 0, tg.Plan.Walker.Skips(nil)
+	refused, skips := 0, tg.Plan.Traversal.Skips(nil)
 	for i := range skips {
 		if skips[i].Reason == usage.SkipRejected {
 			refused++

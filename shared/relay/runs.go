@@ -26,11 +26,11 @@ import (
 func (r *Relay) Batches() *batch.Batches { return r.batches }
 
 // Files returns the store of a workspace's managed files.
-func (r *Relay) Files(sc store.Scope) batch.FileStore { return r.rooms.Own(sc) }
+func (r *Relay) Files(sc store.Scope) batch.FileStore { return r.rooms.BuiltIn(sc) }
 
 // manage serves a request without a provider.
 func manage(c *call) error {
-	c.target.To.Names = target.Names{Provider: plan.OwnProvider}
+	c.target.Choice.Names = target.Names{Provider: plan.OwnProvider}
 	a, err := runManaged(c.relay, &c.target, &c.out)
 	if err != nil {
 		return err
@@ -50,10 +50,10 @@ func manage(c *call) error {
 // runManaged executes the operation.
 func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, error) {
 	j := &chat.Job{
-		Operation: string(tg.Req.Route.Operation), ID: tg.Body.ID, Query: url.Values{}, Request: tg.Req.ULID, Now: tg.Req.Start,
-		ProviderName: "files that the gateway stores", Strict: true, Loss: &tg.Loss, Files: r.rooms.Own(tg.Req.Who.Scope),
+		Operation: string(tg.Req.Route.Operation), ID: tg.Body.ID, Query: url.Values{}, Request: tg.Req.ULID, Now: tg.Req.StartTime,
+		ProviderName: "files that the gateway stores", Strict: true, Loss: &tg.Loss, Files: r.rooms.BuiltIn(tg.Req.Principal.Scope),
 	}
-	desk := batch.Handler{Batches: r.batches, Files: r.rooms.Own(tg.Req.Who.Scope), Scope: tg.Req.Who.Scope, Wake: func(b *batch.Batch) { wake(r, tg.Req, b) }}
+	desk := batch.Handler{Batches: r.batches, Files: r.rooms.BuiltIn(tg.Req.Principal.Scope), Scope: tg.Req.Principal.Scope, Wake: func(b *batch.Batch) { wake(r, tg.Req, b) }}
 	if tg.Req.Req.Method == http.MethodGet {
 		j.Query = tg.Req.Req.URL.Query()
 	}
@@ -88,10 +88,10 @@ func createRun(r *Relay, q *admission.Request, in *body.Body, pl *plan.Plan, des
 	if err != nil {
 		return nil, err
 	}
-	d.Key, d.Maker = q.KeyHash(), batch.Maker{
-		KeyID: q.Who.KeyID, Type: string(q.Who.Type), User: q.Who.UserID, Slug: q.Who.WorkspaceSlug,
+	d.Key, d.Creator = q.KeyHash(), batch.Creator{
+		KeyID: q.Principal.KeyID, Type: string(q.Principal.Type), User: q.Principal.UserID, Slug: q.Principal.WorkspaceSlug,
 	}
-	if err := r.Auth.Entrust(q.Ctx, q.Who, d.Key, r.Now().Add(batch.Lifetime)); err != nil {
+	if err := r.Auth.Entrust(q.Ctx, q.Principal, d.Key, r.Now().Add(batch.Lifetime)); err != nil {
 		return nil, err
 	}
 	return desk.Create(q.Ctx, d, func(d *batch.Definition) error { return tryOptions(r, q, pl, d) })
@@ -102,7 +102,7 @@ func wake(r *Relay, q *admission.Request, b *batch.Batch) {
 	if r.Runs == nil {
 		return
 	}
-	if err := r.Runs.Send(q.Ctx, batch.Message(q.Who.Scope, b.ID, b.Step, 0)); err != nil {
+	if err := r.Runs.Send(q.Ctx, batch.Message(q.Principal.Scope, b.ID, b.Step, 0)); err != nil {
 		q.Fail("queue of batches", err)
 	}
 }
@@ -154,6 +154,6 @@ func rowsRoute(r *Relay, q *admission.Request, pl *plan.Plan, d *batch.Definitio
 		}
 		return nil
 	}
-	_, err := saved.Load(q.Ctx, q.View, q.Who.Scope, slug, q.Start)
+	_, err := saved.Load(q.Ctx, q.View, q.Principal.Scope, slug, q.StartTime)
 	return err
 }

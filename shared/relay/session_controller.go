@@ -46,11 +46,11 @@ func newSessionController(c *call) *sessionController {
 	req := c.req.Req.WithContext(context.WithoutCancel(c.req.Req.Context()))
 	h := c.req.HeadersForProvider().Clone()
 	h.Del("X-Gateway-Api-Key")
-	h.Set(admission.TraceID, c.req.Ask.TraceID)
+	h.Set(admission.TraceID, c.req.Headers.TraceID)
 	req.Header = h
 	rt := *c.req.Route
 	rt.Free = false
-	d := &sessionController{relay: c.relay, of: c, leaf: c.target.To.Leaf, req: req, route: &rt, key: c.req.KeyHash()}
+	d := &sessionController{relay: c.relay, of: c, leaf: c.target.Choice.Leaf, req: req, route: &rt, key: c.req.KeyHash()}
 	if at := c.bill.Spending.Last(); at != nil {
 		d.to = at.Server
 	}
@@ -60,7 +60,7 @@ func newSessionController(c *call) *sessionController {
 // open starts the pipeline for a response, up to its target. counted: it counts against rates.
 func (d *sessionController) open(who *identity.Principal, counted bool) (*call, error) {
 	c := d.relay.calls.Get().(*call)
-	behalf := &admission.Behalf{Key: d.key, Caller: who}
+	behalf := &admission.InternalCall{Key: d.key, Caller: who}
 	c.begin(d.relay, new(response.Recorder), d.req, d.route, "", behalf) // the response is discarded
 	err := c.req.Admit()
 	if err == nil {
@@ -90,19 +90,19 @@ func (d *sessionController) shut(c *call) {
 	d.relay.calls.Put(c)
 }
 
-// Begin implements session.Controller.
-func (d *sessionController) Begin(what *session.Wanted) (session.Turn, error) {
-	now, err := d.of.req.Still(d.of.req.Base)
+// Reserve implements session.Controller.
+func (d *sessionController) Reserve(what *session.ResponseLimits) (session.Reservation, error) {
+	now, err := d.of.req.Reauthenticate(d.of.req.Base)
 	if err == nil {
 		err = d.of.guards.Live().Renew(d.of.req.Base, now)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.open(now.Who, d.begun.Swap(true))
+	c, err := d.open(now.Principal, d.begun.Swap(true))
 	if err == nil {
 		wants(&c.target, &c.bill, what)
-		c.body.Hold(append([]byte(nil), what.Event...)) // the connection reuses its memory
+		c.body.SetMessage(append([]byte(nil), what.Event...)) // the connection reuses its memory
 		err = c.bill.LimitTarget()
 	}
 	if err != nil {
@@ -114,22 +114,22 @@ func (d *sessionController) Begin(what *session.Wanted) (session.Turn, error) {
 }
 
 // wants sets the most that a response can cost.
-func wants(tg *target.Target, bill *accounting.Bill, what *session.Wanted) {
+func wants(tg *target.Target, bill *accounting.Bill, what *session.ResponseLimits) {
 	if what.Model != "" {
 		charged(tg, bill, what.Model)
 	}
-	tg.Bound(what.Input, what.HeldIn, what.Output, what.Seconds)
+	tg.LimitUsage(what.Input, what.UnboundedField, what.Output, what.Seconds)
 }
 
 // charged sets another model than the session's for the charge of a response.
 func charged(tg *target.Target, bill *accounting.Bill, model string) {
 	bill.Reported.PricedAs(model)
-	tg.To.Names = tg.To.Names.Of(model)
+	tg.Choice.Names = tg.Choice.Names.WithModel(model)
 }
 
 // ChargeLate implements session.Controller.
 func (d *sessionController) ChargeLate(done *dialect.Done, event []byte) {
-	c, err := d.open(d.of.req.Who, false)
+	c, err := d.open(d.of.req.Principal, false)
 	if err != nil {
 		d.Fail("response that is not admitted", err)
 		d.shut(c)
@@ -138,7 +138,7 @@ func (d *sessionController) ChargeLate(done *dialect.Done, event []byte) {
 	if done.Model != "" {
 		charged(&c.target, &c.bill, done.Model)
 	}
-	c.bill.Reported.ServedAs(done.Served)
+	c.bill.Reported.SetServed(done.Served)
 	r := &turn{desk: d, call: c}
 	c.bill.LimitsOfTarget()
 	r.charge(done.Usage, done.Status, event)
@@ -148,7 +148,7 @@ func (d *sessionController) ChargeLate(done *dialect.Done, event []byte) {
 
 // ChargeTranscript implements session.Controller.
 func (d *sessionController) ChargeTranscript(t *dialect.Transcript, model string, event []byte) {
-	c, err := d.open(d.of.req.Who, false)
+	c, err := d.open(d.of.req.Principal, false)
 	if err != nil {
 		d.Fail("transcript that is not admitted", err)
 		d.shut(c)
@@ -167,21 +167,25 @@ func (d *sessionController) Allows(model string) error {
 	if len(model) > body.MaxModel {
 		return fault.Invalid("model", "must have at most %d bytes", body.MaxModel)
 	}
-	if s := d.of.target.To.Saved; s != nil {
+	if s := d.of.target.Choice.Saved; s != nil {
 		return s.Allows(model)
 	}
 	return nil
 }
 
 // Names implements session.Controller.
-func (d *sessionController) Names(message []byte) error { return target.MaySay(&d.of.target, message) }
+func (d *sessionController) Names(message []byte) error {
+	return target.CheckMessage(&d.of.target, message)
+}
 
-// Made implements session.Controller.
-func (d *sessionController) Made(handle string) error { return target.KeepHandle(&d.of.target, handle) }
+// RecordHandle implements session.Controller.
+func (d *sessionController) RecordHandle(handle string) error {
+	return target.RecordHandle(&d.of.target, handle)
+}
 
 // Check implements session.Controller.
 func (d *sessionController) Check() error {
-	now, err := d.of.req.Still(d.of.req.Base)
+	now, err := d.of.req.Reauthenticate(d.of.req.Base)
 	if err != nil {
 		return err
 	}
@@ -190,10 +194,10 @@ func (d *sessionController) Check() error {
 	if err := d.of.guards.Live().Renew(d.of.req.Base, now); err != nil && !fault.Is(err, fault.InvalidConfig) {
 		return err
 	}
-	who := now.Who
+	who := now.Principal
 	own, its := d.of.bill.Budgeted()
 	for _, s := range slices.Concat(accounting.Budgeted(who.Subject), own, its) {
-		if s == d.of.req.Who.Subject && s != who.Subject {
+		if s == d.of.req.Principal.Subject && s != who.Subject {
 			continue // the key's limits have changed
 		}
 		exhausted, err := d.relay.budgets.Exhausted(d.of.req.Base, s)
@@ -219,25 +223,25 @@ type turn struct {
 
 // Cover raises the reservations of a response in progress. The error is a fault of a budget that
 // does not allow it.
-func (r *turn) Cover(what *session.Wanted) error {
+func (r *turn) Cover(what *session.ResponseLimits) error {
 	c := r.call
 	wants(&c.target, &c.bill, what)
 	own, its := c.bill.Budgeted()
 	switch {
 	case !c.bill.Spending.NeedsCost(own, its):
 		return nil
-	case c.bill.Spending.Holds():
-		return c.bill.Spending.Cover(c.req.Ctx, c.bill.BoundOf())
+	case c.bill.Spending.HasReservation():
+		return c.bill.Spending.Cover(c.req.Ctx, c.bill.MaxCost())
 	}
-	return c.bill.Spending.Reserve(c.req.Ctx, c.req.Base, c.bill.Ledger, c.req.ULID, own, its, c.bill.BoundOf())
+	return c.bill.Spending.Reserve(c.req.Ctx, c.req.Base, c.bill.Ledger, c.req.ULID, own, its, c.bill.MaxCost())
 }
 
-// End implements session.Turn.
+// End implements session.Reservation.
 func (r *turn) End(d *dialect.Done, event []byte) {
 	if d.Model != "" {
 		charged(&r.call.target, &r.call.bill, d.Model)
 	}
-	r.call.bill.Reported.ServedAs(d.Served)
+	r.call.bill.Reported.SetServed(d.Served)
 	reason := d.Status
 	if d.Reason != "" {
 		reason = d.Reason
@@ -253,11 +257,11 @@ func (r *turn) End(d *dialect.Done, event []byte) {
 // judged adds the guardrail results of a response, and of the input before it, to its record.
 func (r *turn) judged(id string) {
 	g, c := r.desk.guard, r.call
-	c.guards.Notes.AddVerdicts(r.desk.of.guards.Live())
+	c.guards.Entries.AddVerdicts(r.desk.of.guards.Live())
 	if g == nil {
 		return
 	}
-	switch o := g.Of(id); {
+	switch o := g.Outcome(id); {
 	case o.Denied:
 		c.log.Reject(fault.New(fault.GuardrailDenied, "", chain.Denial(nil)))
 	case o.Failed:
@@ -281,7 +285,7 @@ func (r *turn) charge(u pricing.Usage, finish string, event []byte) {
 	c.bill.Charge(u)
 }
 
-// Drop implements session.Turn.
+// Drop implements session.Reservation.
 func (r *turn) Drop(refused *fault.Fault) {
 	c := r.call
 	if refused == nil { // no request was sent, and none is recorded

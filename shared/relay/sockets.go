@@ -31,11 +31,11 @@ import (
 
 // roundTrip calls the target. The response on a Socket route is the opened connection.
 func roundTrip(r *Relay, tg *target.Target, up *outbound, req *http.Request) (*http.Response, error) {
-	if tg.Req.Route.Shape != routes.Socket {
+	if tg.Req.Route.BodyMode != routes.Socket {
 		return out(r, tg).RoundTrip(req)
 	}
 	far, resp, err := tg.Req.Route.Sockets().Dial(req.Context(), &session.Address{
-		URL: req.URL, Header: req.Header, Protocols: admission.Protocols(tg.Req.Req.Header), Dialer: r.dialers.Of(r.Egress, tg.To.AtOwnHost()),
+		URL: req.URL, Header: req.Header, Protocols: admission.Protocols(tg.Req.Req.Header), Dialer: r.dialers.Of(r.Egress, tg.Choice.AtOwnHost()),
 	})
 	switch {
 	case err != nil:
@@ -53,7 +53,7 @@ func roundTrip(r *Relay, tg *target.Target, up *outbound, req *http.Request) (*h
 // socketURL returns the URL of a session at the target.
 func socketURL(tg *target.Target) (*url.URL, error) {
 	if tg.Req.Route.Live() != nil {
-		raw, err := tg.To.Target.PassthroughURL(strings.Replace(tg.Req.Route.Path, "{id}", url.PathEscape(tg.Body.ID), 1), "")
+		raw, err := tg.Choice.Target.PassthroughURL(strings.Replace(tg.Req.Route.Path, "{id}", url.PathEscape(tg.Body.ID), 1), "")
 		if err != nil {
 			return nil, err
 		}
@@ -62,13 +62,13 @@ func socketURL(tg *target.Target) (*url.URL, error) {
 	q := tg.SocketQuery()
 	var raw string
 	var err error
-	if tg.Through() || tg.To.Model == "" {
-		if tg.To.Upstream != "" {
-			q.Set("model", tg.To.Upstream)
+	if tg.UsesRoutePath() || tg.Choice.Model == "" {
+		if tg.Choice.Upstream != "" {
+			q.Set("model", tg.Choice.Upstream)
 		}
-		raw, err = tg.To.Target.PassthroughURL(tg.Req.Route.Path, "")
+		raw, err = tg.Choice.Target.PassthroughURL(tg.Req.Route.Path, "")
 	} else {
-		raw, err = tg.To.Target.URL(tg.To.Op, tg.To.Model, false)
+		raw, err = tg.Choice.Target.URL(tg.Choice.Op, tg.Choice.Model, false)
 	}
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (r *Relay) carryOn(c *call, s carry) {
 }
 
 func openNear(c *call, resp *http.Response) error {
-	guards, err := c.guards.GoLive(c.relay.guards, &c.target, c.target.To.Leaf, images(c.relay, &c.req))
+	guards, err := c.guards.PrepareSession(c.relay.guards, &c.target, c.target.Choice.Leaf, images(c.relay, &c.req))
 	if err != nil {
 		return err
 	}
@@ -138,21 +138,21 @@ func openNear(c *call, resp *http.Response) error {
 	}
 	c.reply.upgraded()
 	live := &session.Session{
-		Near: near, Far: c.out.far, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org, ID: c.req.ULID, Model: c.target.To.Model,
-		Names: session.Names(c.target.To.Names.Slug, c.req.Req.URL.Query().Get("model"), c.body.Model),
+		Client: near, Provider: c.out.far, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Principal.Scope.Org, ID: c.req.ULID, Model: c.target.Choice.Model,
+		Names: session.Names(c.target.Choice.Names.Slug, c.req.Req.URL.Query().Get("model"), c.body.Model),
 	}
-	if c.req.Bound != nil {
-		live.Opening = c.req.Bound.Opening()
+	if c.req.ClientSecret != nil {
+		live.FirstMessage = c.req.ClientSecret.FirstEvent()
 	}
 	desk := newSessionController(c)
 	desk.guard = realtime.NewGuard(c.req.Base, func() realtime.Guardrails { return guards.Now() }, realtime.GuardedSession{
-		ID: c.req.ULID, Model: c.target.To.Model, Strict: c.target.Strict(), Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org,
+		ID: c.req.ULID, Model: c.target.Choice.Model, Strict: c.target.Strict(), Memory: c.relay.Memory, Tenant: c.req.Principal.Scope.Org,
 	})
 	live.Controller, live.Guard = desk, desk.guard
-	end, ok := c.relay.sessions.Begin(live)
+	end, ok := c.relay.sessions.Add(live)
 	if !ok {
 		desk.guard.Close()
-		near.Close(session.GoingAway, session.Restarting)
+		near.Close(session.CloseGoingAway, session.Restarting)
 		near.Linger()
 		return nil
 	}
@@ -166,8 +166,8 @@ func openNear(c *call, resp *http.Response) error {
 
 // ended records how a session has ended.
 func ended(in *body.Body, bill *accounting.Bill, log *record.Log, gs *guardrail.State, r *session.Result) {
-	gs.Notes.Ended(gs.Live())
-	in.Carried(r.FromClient)
+	gs.Entries.Ended(gs.Live())
+	in.AddReceived(r.FromClient)
 	log.Count(r.ToClient)
 	bill.Reported.Ended(r.Summary())
 	switch {
@@ -176,7 +176,7 @@ func ended(in *body.Body, bill *accounting.Bill, log *record.Log, gs *guardrail.
 	case r.ByProvider && r.Code == session.ServerError:
 		log.Reject(brokeOff())
 	}
-	accounting.LearnOperation(bill, chat.Meter{Started: true, Complete: true})
+	accounting.RecordOperationUsage(bill, chat.Meter{Started: true, Complete: true})
 }
 
 // Drain makes realtime sessions end, each once none of its responses is in progress, because the
@@ -214,13 +214,13 @@ func awaitOpening(c *call) error {
 	}
 	c.reply.upgraded()
 	wire := c.req.Route.Live().Wire()
-	end, ok := c.relay.sessions.Begin(waiting{near})
+	end, ok := c.relay.sessions.Add(waiting{near})
 	if !ok {
-		realtime.RefuseLive(near, wire, restarting(), c.req.ULID)
+		realtime.RejectLive(near, wire, restarting(), c.req.ULID)
 		return nil
 	}
-	c.req.After(end) // once its record is written
-	o, err := realtime.OpenLive(c.req.Base, c.relay.SessionTimes.Open, near, wire, c.relay.Memory, c.req.Who.Scope.Org)
+	c.req.Defer(end) // once its record is written
+	o, err := realtime.OpenLive(c.req.Base, c.relay.SessionTimes.Open, near, wire, c.relay.Memory, c.req.Principal.Scope.Org)
 	if err != nil {
 		unopened(&c.req, &c.body, &c.bill, &c.log, near, o, err)
 		return nil
@@ -232,14 +232,14 @@ func awaitOpening(c *call) error {
 // waiting is a connection without a first message yet.
 type waiting struct{ near session.Conn }
 
-// Drain implements session.Ender.
-func (w waiting) Drain() { w.near.Close(session.GoingAway, restarting().Message) }
+// Drain implements session.Closer.
+func (w waiting) Drain() { w.near.Close(session.CloseGoingAway, restarting().Message) }
 
-// Break implements session.Ender.
+// Break implements session.Closer.
 func (w waiting) Break() { w.near.Drop() }
 
 // unopened ends a connection without a session.
-func unopened(q *admission.Request, in *body.Body, bill *accounting.Bill, log *record.Log, near session.Conn, o *session.Opened, err error) {
+func unopened(q *admission.Request, in *body.Body, bill *accounting.Bill, log *record.Log, near session.Conn, o *session.ClientConn, err error) {
 	if e := (*session.Ended)(nil); errors.As(err, &e) {
 		near.Close(e.Code, e.Reason) // nothing is sent if the client has closed it
 		near.Linger()
@@ -249,50 +249,50 @@ func unopened(q *admission.Request, in *body.Body, bill *accounting.Bill, log *r
 		log.Fail(f)
 		bill.Reported.Ended("ended_by_policy")
 		if o != nil {
-			in.Carried(o.First)
+			in.AddReceived(o.First)
 		}
-		realtime.RefuseLive(near, q.Route.Live().Wire(), f, q.ULID)
+		realtime.RejectLive(near, q.Route.Live().Wire(), f, q.ULID)
 	}
-	accounting.LearnOperation(bill, chat.Meter{Started: true, Complete: true})
+	accounting.RecordOperationUsage(bill, chat.Meter{Started: true, Complete: true})
 }
 
 // opened runs the requested session through the pipeline, which writes the record.
-func opened(r *Relay, q *admission.Request, log *record.Log, o *session.Opened) {
+func opened(r *Relay, q *admission.Request, log *record.Log, o *session.ClientConn) {
 	req := q.Req.Clone(context.WithoutCancel(q.Req.Context()))
-	req.Header.Set(admission.TraceID, q.Ask.TraceID)
+	req.Header.Set(admission.TraceID, q.Headers.TraceID)
 	req.URL.RawQuery = ""
-	answer, near := &response.Recorder{Max: realtime.MaxRefusal}, &realtime.TakenConn{Maker: q.Route.Sockets(), Near: o.Near}
+	answer, near := &response.Recorder{Max: realtime.MaxRefusal}, &realtime.AcceptedConn{Sockets: q.Route.Sockets(), Client: o.Conn}
 	log.Close() // the opened session writes the record
-	broken := r.run(answer, req, q.Route.With(o, near), q.PathID, nil)
-	if near.Begun {
+	broken := r.run(answer, req, q.Route.WithConn(o, near), q.PathID, nil)
+	if near.Accepted {
 		return
 	}
 	f := realtime.LiveRefusal(answer.Status, answer.Body.Bytes())
 	if broken || f == nil {
 		f = fault.New(fault.ServiceUnavailable, "", "The session could not be opened")
 	}
-	realtime.RefuseLive(o.Near, o.Wire, f, q.ULID)
+	realtime.RejectLive(o.Conn, o.Wire, f, q.ULID)
 }
 
 // sendLive opens the client's side of a Live session.
 func sendLive(c *call, guards *guardrail.Live) error {
-	o := c.req.Route.Opened()
+	o := c.req.Route.ClientConn()
 	near, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, "", c.reply.w.Header())
 	if err != nil {
 		return err
 	}
 	c.reply.upgraded()
 	run := &realtime.LiveSession{
-		Near: near, Far: c.out.far, Wire: o.Wire, Controller: newSessionController(c), Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org,
-		ID: c.req.ULID, Model: c.target.To.Upstream, Opening: o.Opening, First: o.First,
-		Judges: func() realtime.Judges { return guards.Now() },
+		Client: near, Provider: c.out.far, Wire: o.Wire, Controller: newSessionController(c), Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Principal.Scope.Org,
+		ID: c.req.ULID, Model: c.target.Choice.Upstream, FirstMessage: o.Opening, First: o.First,
+		Guardrails: func() realtime.Guardrails { return guards.Now() },
 	}
 	if run.Model == "" {
-		run.Model = c.target.To.Model
+		run.Model = c.target.Choice.Model
 	}
-	end, ok := c.relay.sessions.Begin(run)
+	end, ok := c.relay.sessions.Add(run)
 	if !ok {
-		realtime.RefuseLive(near, o.Wire, restarting(), c.req.ULID)
+		realtime.RejectLive(near, o.Wire, restarting(), c.req.ULID)
 		return nil
 	}
 	c.reply.carry = carry{near, c.out.far, func() {

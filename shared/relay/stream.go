@@ -27,7 +27,7 @@ const streamChunk = 32 << 10
 // becomes the answer, with its own status, unless the head was already sent: see hold and
 // passesEvents.
 func open(c *call, a *answer) {
-	hold := c.target.To.Leaf.Hold
+	hold := c.target.Choice.Leaf.Hold
 	if hold <= 0 {
 		return // nothing is held back: the head is sent immediately
 	}
@@ -50,7 +50,7 @@ func open(c *call, a *answer) {
 			held.Reserve(len(out))
 			held.B = append(held.B, out...)
 			m := a.stream.Meter()
-			c.out.patience.Arrived(m.Started || m.Held)
+			c.out.patience.PartArrived(m.Started || m.Held)
 			if ferr != nil || m.Err != nil {
 				mask.Bytes(held.B, c.mask.Secrets())
 				if !m.Started && !c.reply.headSent {
@@ -88,21 +88,21 @@ func open(c *call, a *answer) {
 // Messages API with a provider of that dialect rely on it, and holding the first event has no
 // use if no other target would be tried.
 func passesEvents(tg *target.Target) bool {
-	leaf := tg.To.Leaf
-	return tg.SameDialect() && tg.To.Dialect.Name() == provider.AnthropicMessages &&
-		leaf.Retry == nil && leaf.FirstToken == 0 && (tg.Plan.Walker == nil || tg.Plan.Walker.Alone())
+	leaf := tg.Choice.Leaf
+	return tg.SameDialect() && tg.Choice.Dialect.Name() == provider.AnthropicMessages &&
+		leaf.Retry == nil && leaf.FirstToken == 0 && (tg.Plan.Traversal == nil || tg.Plan.Traversal.Alone())
 }
 
 // firstEventFailed turns a stream that never started into a fault.
 func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 	f := m.Err
-	late := c.out.patience.Late()
+	late := c.out.patience.TimeoutFault()
 	switch {
 	case fault.ByGuardrail(err), fault.Is(err, fault.ServiceUnavailable):
 		// The gateway itself ends it: the owner of its items could not be stored, for example.
 		// The provider completes the response anyway.
 		drain(&c.target, &c.guards, &c.cache, &c.stream, a)
-		accounting.Learn(&c.bill, a.stream.Meter())
+		accounting.RecordUsage(&c.bill, a.stream.Meter())
 		c.out.patience.Stop()
 		a.failed = a.resp.Header
 		a.drop()
@@ -113,16 +113,16 @@ func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 	case late != nil:
 		f = late
 	default:
-		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s ended before its first content", c.target.To.Target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s ended before its first content", c.target.Choice.Target.Provider.ID).WithCause(err)
 		f.Source = fault.SourceProvider
 	}
 	c.out.patience.Stop()
 	switch {
 	case m.Usage.Known():
-		c.bill.Reported.Hear(m)
+		c.bill.Reported.Observe(m)
 		c.bill.Charge(m.Usage)
 	case m.Err == nil && gaveUp(&c.req, &c.out):
-		accounting.Learn(&c.bill, m) // the provider has read the request, and had no time to report it
+		accounting.RecordUsage(&c.bill, m) // the provider has read the request, and had no time to report it
 	}
 	a.failed = a.resp.Header
 	a.drop()
@@ -131,12 +131,12 @@ func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 
 // sendStream forwards a stream as it arrives. Its end is held until the record is written.
 func sendStream(c *call, a *answer) error {
-	err := target.KeepMade(&c.target, nil, a.stream.Meter().ID)
+	err := target.RecordCreated(&c.target, nil, a.stream.Meter().ID)
 	if err != nil { // the provider completes the response anyway
 		drain(&c.target, &c.guards, &c.cache, &c.stream, a)
 	}
 	if err != nil && !c.reply.headSent {
-		accounting.Learn(&c.bill, a.stream.Meter())
+		accounting.RecordUsage(&c.bill, a.stream.Meter())
 		return err
 	}
 	streamHead(c, a)
@@ -165,7 +165,7 @@ func pump(c *call, a *answer) error {
 		if n > 0 {
 			out, ferr := pass(&c.target, &c.guards, &c.cache, &c.stream, a, p[:n])
 			m := a.stream.Meter()
-			c.out.patience.Arrived(m.Started || m.Held)
+			c.out.patience.PartArrived(m.Started || m.Held)
 			if a.stream.Meter().Err != nil {
 				mask.Bytes(out, c.mask.Secrets())
 			}
@@ -215,8 +215,8 @@ func closeStream(c *call, a *answer, err error) error {
 		}
 	}
 	m = a.stream.Meter()
-	c.target.Remember(a.stream.Signed())
-	accounting.Learn(&c.bill, m)
+	c.target.StoreReasoning(a.stream.Signed())
+	accounting.RecordUsage(&c.bill, m)
 	if err == nil && m.Err == nil {
 		c.log.Body(record.Response, last)
 		c.reply.tail = append(c.reply.tail, last...)
@@ -228,7 +228,7 @@ func closeStream(c *call, a *answer, err error) error {
 	}
 	f := m.Err
 	if f == nil {
-		f = c.target.To.StreamBroke(err)
+		f = c.target.Choice.TruncatedFault(err)
 	}
 	f.Source = fault.SourceProvider
 	c.mask.Fault(f)
@@ -264,7 +264,7 @@ func breakConnection(r *reply) {
 // cut returns the error of a failed read of a stream: the gateway's own timeout if it has
 // expired.
 func cut(up *outbound, err error) error {
-	if f := up.patience.Late(); f != nil {
+	if f := up.patience.TimeoutFault(); f != nil {
 		return f
 	}
 	return err
@@ -273,7 +273,7 @@ func cut(up *outbound, err error) error {
 // gaveUp reports whether the gateway itself has ended the attempt, because its client is gone or
 // a timeout has expired.
 func gaveUp(q *admission.Request, up *outbound) bool {
-	return q.Ctx.Err() != nil || up.patience.Late() != nil
+	return q.Ctx.Err() != nil || up.patience.TimeoutFault() != nil
 }
 
 // Values of headers are shared between requests and must not be modified.

@@ -32,14 +32,14 @@ func upstreamBody(r *Relay, tg *target.Target, up *outbound, log *record.Log) ([
 	}
 	if tg.Body.Form != nil {
 		roomToSend(tg.Body, up)
-		if !tg.To.Leaf.Plain() {
+		if !tg.Choice.Leaf.Plain() {
 			tg.Loss.Add("override_params", "a config cannot change the fields of a form")
 		}
 		return formBody(tg, up), nil
 	}
 	src := tg.Body.In
-	if tg.To.Body != nil {
-		src = tg.To.Body
+	if tg.Choice.Body != nil {
+		src = tg.Choice.Body
 	}
 	src, lost := tg.Unmark(src)
 	for _, l := range lost {
@@ -48,7 +48,7 @@ func upstreamBody(r *Relay, tg *target.Target, up *outbound, log *record.Log) ([
 	if err := tg.Loss.Err(); err != nil && len(lost) > 0 {
 		return nil, err
 	}
-	if tg.Req.Route.Shape == routes.Raw {
+	if tg.Req.Route.BodyMode == routes.Raw {
 		return rawBody(tg, up, src)
 	}
 	switch {
@@ -58,7 +58,7 @@ func upstreamBody(r *Relay, tg *target.Target, up *outbound, log *record.Log) ([
 			return nil, err
 		}
 		return spliced(tg, up, src)
-	case tg.To.Carrier != nil:
+	case tg.Choice.Translator != nil:
 		roomToSend(tg.Body, up)
 		return carriedBody(tg, up, src)
 	}
@@ -76,22 +76,22 @@ func roomToSend(in *body.Body, up *outbound) {
 
 // carriedBody returns the body of an operation that a translator handles.
 func carriedBody(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
-	a := tg.Carried()
+	a := tg.TranslatorRequest()
 	a.Body = src
 	var err error
-	up.sendBuf.B, tg.To.ContentType, err = tg.To.Carrier.EncodeRequest(up.sendBuf.B[:0], src, a)
+	up.sendBuf.B, tg.Choice.ContentType, err = tg.Choice.Translator.EncodeRequest(up.sendBuf.B[:0], src, a)
 	if err != nil {
 		return nil, err
 	}
-	if tg.To.Carrier.Name() == provider.AnthropicMessages {
-		up.sendBuf.B, _ = adapt(&tg.To.Target, tg.To.Op, provider.AnthropicMessages, tg.To.Model, up.sendBuf.B)
+	if tg.Choice.Translator.Name() == provider.AnthropicMessages {
+		up.sendBuf.B, _ = adapt(&tg.Choice.Target, tg.Choice.Op, provider.AnthropicMessages, tg.Choice.Model, up.sendBuf.B)
 	}
 	return up.sendBuf.B, tg.Loss.Err()
 }
 
 // rawBody changes a pass-through body only if a saved provider was named in the model.
 func rawBody(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
-	if tg.Body.Slug == "" || tg.To.Saved == nil || tg.InPath() {
+	if tg.Body.Slug == "" || tg.Choice.Saved == nil || tg.InPath() {
 		return src, nil
 	}
 	return withModel(tg, up, src)
@@ -100,7 +100,7 @@ func rawBody(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 // foundOf returns the result of the dialect's check of a body; nil for a body that a config has
 // changed.
 func foundOf(in *body.Body, src []byte) *chat.Checked {
-	if !in.IsOwn(src) {
+	if !in.IsUnchanged(src) {
 		return nil
 	}
 	return in.Found()
@@ -108,11 +108,11 @@ func foundOf(in *body.Body, src []byte) *chat.Checked {
 
 // withModel replaces the model.
 func withModel(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
-	w, err := tg.Body.WalkFor(src, &tg.Edited)
+	w, err := tg.Body.ScanFor(src, &tg.Edited)
 	if err != nil {
 		return nil, err
 	}
-	up.modelJSON = wire.AppendJSONString(up.modelJSON[:0], tg.To.Model)
+	up.modelJSON = wire.AppendJSONString(up.modelJSON[:0], tg.Choice.Model)
 	roomToSend(tg.Body, up)
 	up.sendBuf.B = wire.Splice(up.sendBuf.B[:0], src, body.SetModel(w, up.modelJSON))
 	return up.sendBuf.B, nil
@@ -121,23 +121,23 @@ func withModel(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 // spliced returns the client's body with the resolved model, and with usage requested in
 // streams.
 func spliced(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
-	w, err := tg.Body.WalkFor(src, &tg.Edited)
+	w, err := tg.Body.ScanFor(src, &tg.Edited)
 	if err != nil {
 		return nil, err
 	}
-	if tg.Req.Route.Client != nil && (tg.To.Traits.MayExceed(src, foundOf(tg.Body, src)) || tg.To.Traits.NoThreads && chat.NamesThread(tg.Req.Route.Client, src)) {
+	if tg.Req.Route.Client != nil && (tg.Choice.Traits.MayExceed(src, foundOf(tg.Body, src)) || tg.Choice.Traits.NoThreads && chat.NamesThread(tg.Req.Route.Client, src)) {
 		if err := within(tg, src); err != nil {
 			return nil, err
 		}
 	}
 	var edits [2]wire.Edit
 	n := 0
-	up.modelJSON = wire.AppendJSONString(up.modelJSON[:0], tg.To.Upstream)
-	if tg.To.Upstream != "" && !tg.InPath() && !body.ModelIs(w, src, up.modelJSON) {
+	up.modelJSON = wire.AppendJSONString(up.modelJSON[:0], tg.Choice.Upstream)
+	if tg.Choice.Upstream != "" && !tg.InPath() && !body.ModelIs(w, src, up.modelJSON) {
 		edits[n] = body.SetModel(w, up.modelJSON)
 		n++
 	}
-	up.injected = tg.Stream && !tg.WantUsage && tg.Req.Route.Client != nil && tg.To.RequestsUsage()
+	up.injected = tg.Stream && !tg.WantUsage && tg.Req.Route.Client != nil && tg.Choice.RequestsUsage()
 	if up.injected {
 		edits[n] = body.UsageEdit(w, src)
 		n++
@@ -148,7 +148,7 @@ func spliced(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 		src = up.sendBuf.B
 	}
 	src = target.Restore(tg, src)
-	adapted, dropped := adapt(&tg.To.Target, tg.To.Op, tg.To.DialectName(), tg.To.Model, src)
+	adapted, dropped := adapt(&tg.Choice.Target, tg.Choice.Op, tg.Choice.DialectName(), tg.Choice.Model, src)
 	for _, name := range dropped {
 		tg.Loss.Add(name, "the host rejects it")
 	}
@@ -158,8 +158,8 @@ func spliced(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 // marked returns a body with markers for the provider's prompt cache, if the config enables
 // them.
 func marked(tg *target.Target, body []byte) []byte {
-	leaf := tg.To.Leaf
-	if leaf == nil || leaf.PromptCache == nil || tg.To.DialectName() != provider.AnthropicMessages {
+	leaf := tg.Choice.Leaf
+	if leaf == nil || leaf.PromptCache == nil || tg.Choice.DialectName() != provider.AnthropicMessages {
 		return body
 	}
 	return claude.Mark(body, leaf.PromptCache.Hour)
@@ -172,10 +172,10 @@ func within(tg *target.Target, src []byte) error {
 	if err != nil {
 		return nil
 	}
-	if err := r.RefuseThread(tg.To.Traits.NoThreads); err != nil {
+	if err := r.RefuseThread(tg.Choice.Traits.NoThreads); err != nil {
 		return err
 	}
-	traits := tg.To.Traits
+	traits := tg.Choice.Traits
 	if traits.Schema == chat.SchemaInWords { // only a translation can describe it in text
 		traits.Schema = chat.SchemaNone
 	}
@@ -188,29 +188,29 @@ func translated(relay *Relay, tg *target.Target, up *outbound, log *record.Log, 
 	if err != nil {
 		return nil, err
 	}
-	r.Model = tg.To.Upstream
+	r.Model = tg.Choice.Upstream
 	if tg.InPath() {
 		r.Stream = tg.Stream
 	}
 	r.Renamed, r.Recall = nil, nil
 	r.Fits = func(schema, value []byte) bool { return guard.Fits(tg.Req.Ctx, schema, value) }
 	if tg.Strict() {
-		r.Recall = tg.Recall
+		r.Recall = tg.LoadReasoning
 	}
 	if tg.Req.Route.Verbatim {
-		upstream.CarryBetas(tg.Req.Req.Header, tg.To.DialectName(), &tg.To.Traits, &tg.Loss)
+		upstream.CarryBetas(tg.Req.Req.Header, tg.Choice.DialectName(), &tg.Choice.Traits, &tg.Loss)
 	}
 	err = withMediaBytes(relay, tg, up, log, r, func() (err error) {
-		up.sendBuf.B, err = chat.Translate(up.sendBuf.B[:0], tg.Req.Route.Client, tg.To.Dialect, r, &tg.To.Traits, &tg.Loss)
+		up.sendBuf.B, err = chat.Translate(up.sendBuf.B[:0], tg.Req.Route.Client, tg.Choice.Dialect, r, &tg.Choice.Traits, &tg.Loss)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if tg.To.Dialect.Name() == provider.AnthropicMessages {
+	if tg.Choice.Dialect.Name() == provider.AnthropicMessages {
 		// Some hosts of these models require that fields expressed by the URL are removed from
 		// the body.
-		up.sendBuf.B, _ = adapt(&tg.To.Target, tg.To.Op, provider.AnthropicMessages, tg.To.Model, up.sendBuf.B)
+		up.sendBuf.B, _ = adapt(&tg.Choice.Target, tg.Choice.Op, provider.AnthropicMessages, tg.Choice.Model, up.sendBuf.B)
 	}
 	if err := tg.Loss.Err(); err != nil {
 		return nil, err
@@ -224,16 +224,16 @@ func formBody(tg *target.Target, up *outbound) []byte {
 	if !tg.Body.Form.Complete() {
 		return nil
 	}
-	if tg.To.Upstream == "" || tg.Body.Form.Is("model", tg.To.Upstream) {
+	if tg.Choice.Upstream == "" || tg.Body.Form.Is("model", tg.Choice.Upstream) {
 		return tg.Body.In
 	}
-	up.sendBuf.B = tg.Body.Form.Set(up.sendBuf.B[:0], "model", tg.To.Upstream)
+	up.sendBuf.B = tg.Body.Form.Set(up.sendBuf.B[:0], "model", tg.Choice.Upstream)
 	return up.sendBuf.B
 }
 
 // formStream returns the body of a long form; length is -1 if it is unknown.
 func formStream(tg *target.Target, up *outbound) (rest io.ReadCloser, length int64) {
-	up.upload, length = tg.Body.Form.Stream(tg.Req.Req.Body, tg.To.Upstream, tg.Req.Req.ContentLength, tg.Req.Route.BodyLimit(), body.Unreadable)
+	up.upload, length = tg.Body.Form.Stream(tg.Req.Req.Body, tg.Choice.Upstream, tg.Req.Req.ContentLength, tg.Req.Route.BodyLimit(), body.Unreadable)
 	return up.upload, length
 }
 
@@ -252,7 +252,7 @@ func adapt(t *provider.Target, op provider.Operation, dialect, model string, bod
 // withMediaBytes calls encode while the web addresses of r are replaced by the fetched
 // bytes. Afterwards r is as before, for targets that read addresses.
 func withMediaBytes(relay *Relay, tg *target.Target, up *outbound, log *record.Log, r *chat.Request, encode func() error) error {
-	wanted := body.MediaIn(r, &tg.To.Traits)
+	wanted := body.MediaIn(r, &tg.Choice.Traits)
 	if len(wanted) == 0 {
 		return encode()
 	}
@@ -260,7 +260,7 @@ func withMediaBytes(relay *Relay, tg *target.Target, up *outbound, log *record.L
 		return inWordsOf(tg.Req.Route.Client, err)
 	}
 	addressed := r.Messages
-	r.Messages = up.media.Inlined(addressed, &tg.To.Traits)
+	r.Messages = up.media.Inlined(addressed, &tg.Choice.Traits)
 	defer func() { r.Messages = addressed }()
 	return encode()
 }
@@ -268,7 +268,7 @@ func withMediaBytes(relay *Relay, tg *target.Target, up *outbound, log *record.L
 // fetchMedia fetches the addresses that are not there yet. The error is that of
 // the first part that failed.
 func fetchMedia(r *Relay, q *admission.Request, up *outbound, log *record.Log, wanted []body.MediaURLs) error {
-	missing, err := up.media.Want(wanted, q.Rehearsing)
+	missing, err := up.media.Require(wanted, q.DryRun)
 	if err != nil {
 		return err
 	}
@@ -284,19 +284,19 @@ func fetchMedia(r *Relay, q *admission.Request, up *outbound, log *record.Log, w
 // mediaInline returns the body for a host with the client's dialect that accepts only bytes:
 // src, if it contains no web address.
 func mediaInline(relay *Relay, tg *target.Target, up *outbound, log *record.Log, src []byte) ([]byte, error) {
-	if tg.Req.Route.Client == nil || !tg.To.Traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
+	if tg.Req.Route.Client == nil || !tg.Choice.Traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
 		return src, nil
 	}
 	r, err := tg.Decode(src)
 	if err != nil {
 		return nil, err
 	}
-	if len(body.MediaIn(r, &tg.To.Traits)) == 0 {
+	if len(body.MediaIn(r, &tg.Choice.Traits)) == 0 {
 		return src, nil
 	}
 	var out []byte
 	err = withMediaBytes(relay, tg, up, log, r, func() (err error) {
-		out, err = chat.Translate(nil, tg.Req.Route.Client, tg.Req.Route.Client, r, &tg.To.Traits, &tg.Loss)
+		out, err = chat.Translate(nil, tg.Req.Route.Client, tg.Req.Route.Client, r, &tg.Choice.Traits, &tg.Loss)
 		return err
 	})
 	return out, err

@@ -45,7 +45,7 @@ func open(ctx context.Context) (*batchrun.Runner, error) {
 		return nil, err
 	}
 	r := plane.New(in.Core, dataplane.LogFallback(in.Sink), plane.Options{Jobs: plane.Jobs(), Translators: plane.RowTranslators(), Vectors: vectors})
-	return batchrun.New(plane.Runner(in.Core, r, relay.NewMux(r, routes()), batchrun.Standard)), nil
+	return batchrun.New(plane.Runner(in.Core, r, relay.NewMux(r, routes()), batchrun.DefaultTiming)), nil
 }
 
 // routes are those that rows of batches call, and by which the end of what providers

@@ -240,12 +240,12 @@ func (m *Maker) seal(ctx context.Context, by *Reporter, x *Exchange, in *slot) (
 	}
 	var b record.Bodies
 	defer b.Free()
-	b.Answer(plainText(x.Response))
-	shown := record.Shown{ResponseHeaders: headersOf(x.ResponseHeaders), Requests: by.Bodies}
+	b.AppendResponse(plainText(x.Response))
+	shown := record.Extras{ResponseHeaders: headersOf(x.ResponseHeaders), Requests: by.Bodies}
 	if by.Bodies {
 		shown.RequestHeaders, shown.Request = headersOf(x.RequestHeaders), plainText(x.Request)
 	}
-	b.Show(shown, nil)
+	b.SetExtras(shown, nil)
 	sealed, err := b.Seal(ctx, m.Sealer, r.BodiesBinding())
 	in.sealed = append(in.sealed[:0], sealed...)
 	r.Bodies = in.sealed

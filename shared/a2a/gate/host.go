@@ -74,17 +74,17 @@ type Pipeline interface {
 	CountRequest() error
 	Guard(name string, call []byte) (changed []byte, denied bool, err error)
 	Judge(result []byte) (out []byte, denied bool)
-	Note(server, integration, name string, call *usage.Call)
-	Began()
+	RecordCall(server, integration, name string, call *usage.Call)
+	StartResponse()
 	Ended(status int)
-	Used(up, down int)
+	RecordSizes(up, down int)
 	Send(status int, media string, body []byte, failure *fault.Fault)
 	Event(event []byte, last bool, failure *fault.Fault)
 	Header() http.Header
 	Trace(within string) string
-	// Mine and Keep check and record which workspace created a task of an agent that serves
+	// OwnedByCaller and Keep check and record which workspace created a task of an agent that serves
 	// several workspaces.
-	Mine(place string, ids ...string) ([]bool, error)
+	OwnedByCaller(place string, ids ...string) ([]bool, error)
 	RecordOwnership(place string, ids ...string) error
 }
 
@@ -132,7 +132,7 @@ func serve(v *requestState) error {
 		if fault.From(err).Status() < http.StatusInternalServerError {
 			v.record.Decision = authz.NoServer
 		}
-		v.call.Note("", "", v.record.Method, &v.record)
+		v.call.RecordCall("", "", v.record.Method, &v.record)
 		return err
 	}
 	v.record.Server = v.facts.Server.Record.ID
@@ -166,7 +166,7 @@ func updateRecord(v *requestState) {
 	if shown == "" {
 		shown = v.record.Method
 	}
-	v.call.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.record)
+	v.call.RecordCall(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.record)
 }
 
 // authorize checks that the caller may use the agent and, if skill is not empty, the skill.

@@ -56,7 +56,7 @@ func checkOwnership(v *requestState) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	mine, err := v.call.Mine(v.ownership.namespace, ids...)
+	mine, err := v.call.OwnedByCaller(v.ownership.namespace, ids...)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func filterTasks(v *requestState, value any) (any, error) {
 	}
 	left := []any{}
 	if len(ids) > 0 {
-		mine, err := v.call.Mine(v.ownership.namespace, ids...)
+		mine, err := v.call.OwnedByCaller(v.ownership.namespace, ids...)
 		if err != nil {
 			return nil, err
 		}

@@ -176,7 +176,7 @@ func isLast(v any) bool {
 // sendReply responds with a complete response of the agent.
 func sendReply(v *requestState, status int, raw []byte, o *outgoing) error {
 	got, err := parseReply(v, status, raw, o)
-	v.call.Used(len(v.req.raw), len(raw))
+	v.call.RecordSizes(len(v.req.raw), len(raw))
 	if err != nil {
 		return err
 	}

@@ -271,7 +271,7 @@ func forward(v *requestState, o *outgoing) error {
 	}
 	ctx := withIdleTimeout(base, v.host.Timeout)
 	defer ctx.stop()
-	v.call.Began()
+	v.call.StartResponse()
 	resp, err := sendWithRetry(v, ctx, o)
 	if err != nil {
 		v.call.Ended(0)

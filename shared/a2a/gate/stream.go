@@ -39,7 +39,7 @@ func forwardStream(v *requestState, ctx *idleTimeout, body io.ReadCloser, o *out
 	for range events { // wait for the reader to exit
 	}
 	if !done {
-		v.call.Used(len(v.req.raw), down)
+		v.call.RecordSizes(len(v.req.raw), down)
 	}
 	gone := v.call.Request.Context().Err() != nil
 	switch {
@@ -107,7 +107,7 @@ func forwardEvents(v *requestState, ctx *idleTimeout, events <-chan []byte, o *o
 				shown = envelope(v, out)
 			}
 			if sent, v.streaming = time.Now(), true; last { // the last event completes the record, which needs the counts
-				v.call.Used(len(v.req.raw), received)
+				v.call.RecordSizes(len(v.req.raw), received)
 			}
 			v.call.Event(wire.AppendSSE(nil, "", shown), last, nil)
 			if last {

@@ -45,7 +45,7 @@ func below(req *http.Request) *http.Request {
 // reservedPath reports whether a path is the administration's although it has no such route.
 func reservedPath(escapedPath string) bool {
 	below, ok := strings.CutPrefix(escapedPath, relay.BasePath)
-	return ok && strings.HasPrefix(below, "/") && routes.Takes(below)
+	return ok && strings.HasPrefix(below, "/") && routes.IsReserved(below)
 }
 
 // ServeHTTP switches on the path: first the data plane's own routes, then the
@@ -55,7 +55,7 @@ func (f *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if strings.HasPrefix(path, wellKnown) {
 		req = below(req)
 	}
-	req = f.Data.Spelled(req)
+	req = f.Data.Canonical(req)
 	switch {
 	case f.Data.Owns(req.URL.EscapedPath()):
 	case path == "/healthz" || path == "/":

@@ -8,8 +8,8 @@ import (
 
 // Runner gives what batches run with: mux serves the routes that rows call, and the routes
 // of files and batches.
-func Runner(c *app.Core, r *relay.Relay, mux *relay.Mux, pace batchrun.Pace) batchrun.Options {
+func Runner(c *app.Core, r *relay.Relay, mux *relay.Mux, pace batchrun.Timing) batchrun.Options {
 	return batchrun.Options{
-		Mux: mux, Batches: r.Batches(), Files: r.Files, Queue: c.Runs, Now: c.Now, Pace: pace, Alone: c.Embedded,
+		Mux: mux, Batches: r.Batches(), Files: r.Files, Queue: c.Runs, Now: c.Now, Timing: pace, Alone: c.Embedded,
 	}
 }

@@ -184,11 +184,11 @@ func (w *bridge) await(ctx *idleTimeout, o *outgoing, wait func(status *int) (js
 		leaves = context.AfterFunc(v.call.Request.Context(), ctx.cancel)
 	}
 	done := cancellable(v, w, ctx.cancel)
-	v.call.Pipeline.Began()
+	v.call.Pipeline.StartResponse()
 	status := 0
 	result, down, err := wait(&status)
 	v.call.Pipeline.Ended(status)
-	v.call.Pipeline.Used(len(v.call.Body), down)
+	v.call.Pipeline.RecordSizes(len(v.call.Body), down)
 	done()
 	leaves()
 	if h := (*heldCall)(nil); errors.As(err, &h) {

@@ -96,10 +96,10 @@ type Pipeline interface {
 	Guard(name string, call []byte) (changed []byte, denied bool, err error)
 	Judge(result []byte) (out []byte, denied bool)
 	JudgeMessage(name string, message []byte, ofClient bool) (out []byte, denied bool, err error)
-	Note(server, integration, name string, call *usage.Call)
-	Began()
+	RecordCall(server, integration, name string, call *usage.Call)
+	StartResponse()
 	Ended(status int)
-	Used(up, down int)
+	RecordSizes(up, down int)
 	Send(status int, media string, body []byte, failure *fault.Fault)
 	Event(event []byte, last bool, failure *fault.Fault)
 	Header() http.Header
@@ -151,7 +151,7 @@ func parseRejected(v *requestState) {
 		v.record.Method = v.req.Method
 	}
 	if updateRecord(v, v.req.Name()); v.facts == nil {
-		v.call.Pipeline.Note("", "", v.record.Method, &v.record)
+		v.call.Pipeline.RecordCall("", "", v.record.Method, &v.record)
 	}
 }
 
@@ -207,7 +207,7 @@ func updateRecord(v *requestState, name string) {
 	if shown == "" {
 		shown = v.record.Method
 	}
-	v.call.Pipeline.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.record)
+	v.call.Pipeline.RecordCall(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.record)
 }
 
 // accessError returns the fault for a caller without access to a server.

@@ -55,7 +55,7 @@ func relayStream(v *requestState, s *session) error {
 // begins. end closes the stream.
 func openServerStream(v *requestState, open func(context.Context) (*mcp.Exchange, error)) (x *mcp.Exchange, end func(), err error) {
 	ctx := withIdleTimeout(v.call.Request.Context(), v.host.Timeout)
-	v.call.Pipeline.Began()
+	v.call.Pipeline.StartResponse()
 	if x, err = open(ctx); err != nil {
 		v.call.Pipeline.Ended(0)
 		if ctx.Err() != nil && v.call.Request.Context().Err() == nil {

@@ -134,7 +134,7 @@ func (b *virtualServer) listMembers() []memberList {
 	forwards := b.state.call.Pipeline.Forwards()
 	free := make(chan struct{}, maxConcurrentLists)
 	var wg sync.WaitGroup
-	b.state.call.Pipeline.Began()
+	b.state.call.Pipeline.StartResponse()
 	for i := range b.members {
 		if m := &b.members[i]; m.Facts.Decide(authz.Capability{}) == authz.Allowed {
 			wg.Go(func() {
@@ -150,7 +150,7 @@ func (b *virtualServer) listMembers() []memberList {
 		down += lists[i].received
 	}
 	b.state.call.Pipeline.Ended(http.StatusOK)
-	b.state.call.Pipeline.Used(len(b.state.call.Body), down)
+	b.state.call.Pipeline.RecordSizes(len(b.state.call.Body), down)
 	return lists
 }
 
@@ -257,14 +257,14 @@ type memberPipeline struct {
 	received         int
 }
 
-func (u *memberPipeline) Forwards() http.Header                    { return u.forwards }
-func (u *memberPipeline) Header() http.Header                      { return u.header }
-func (u *memberPipeline) Note(string, string, string, *usage.Call) {}
-func (u *memberPipeline) Began()                                   {}
-func (u *memberPipeline) Ended(int)                                {}
-func (u *memberPipeline) Used(_, down int)                         { u.received += down }
-func (u *memberPipeline) Send(int, string, []byte, *fault.Fault)   {}
-func (u *memberPipeline) Event([]byte, bool, *fault.Fault)         {}
+func (u *memberPipeline) Forwards() http.Header                          { return u.forwards }
+func (u *memberPipeline) Header() http.Header                            { return u.header }
+func (u *memberPipeline) RecordCall(string, string, string, *usage.Call) {}
+func (u *memberPipeline) StartResponse()                                 {}
+func (u *memberPipeline) Ended(int)                                      {}
+func (u *memberPipeline) RecordSizes(_, down int)                        { u.received += down }
+func (u *memberPipeline) Send(int, string, []byte, *fault.Fault)         {}
+func (u *memberPipeline) Event([]byte, bool, *fault.Fault)               {}
 
 // maxRules is the number of cached validation rules.
 const maxRules = 1000

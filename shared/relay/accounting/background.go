@@ -22,13 +22,13 @@ import (
 
 var backgroundName = []byte(`"background"`)
 
-// MakesLater reports whether the request makes the provider create a response, or an
+// StartsBackground reports whether the request makes the provider create a response, or an
 // interaction, in the background.
-func MakesLater(b *Bill) bool {
-	if rt := b.Target.Req.Route; rt.Shape != routes.Raw {
+func StartsBackground(b *Bill) bool {
+	if rt := b.Target.Req.Route; rt.BodyMode != routes.Raw {
 		return rt.Operation == provider.ResponsesCreate && b.Target.SameDialect() && asksBackground(b)
 	}
-	like := b.Target.Body.Like()
+	like := b.Target.Body.Counterpart()
 	return (like != nil && like.Operation == provider.ResponsesCreate || startsInteraction(b)) && asksBackground(b)
 }
 
@@ -36,13 +36,13 @@ func MakesLater(b *Bill) bool {
 // before it is sent, so that a client that has the id can rely on the charge being recorded even
 // if this process dies.
 func Tickets(b *Bill, resp *http.Response) bool {
-	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (MakesLater(b) || ordersVideo(b))
+	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (StartsBackground(b) || ordersVideo(b))
 }
 
 func asksBackground(b *Bill) bool {
 	src := b.Target.Body.In
-	if b.Target.To.Body != nil {
-		src = b.Target.To.Body // as the config changed it
+	if b.Target.Choice.Body != nil {
+		src = b.Target.Choice.Body // as the config changed it
 	}
 	return bytes.Contains(src, backgroundName) && body.RequestsBackground(src)
 }
@@ -53,26 +53,26 @@ func laterOrAwaited(b *Bill, m chat.Meter) pricing.Usage {
 	if !m.Usage.Known() && m.ID != "" && len(m.ID) <= ownership.MaxID {
 		await(b, m.ID)
 	}
-	return b.UsedLater(m)
+	return b.BackgroundUsage(m)
 }
 
 // await has a response or interaction polled until it has ended, and holds its reservation until
 // it is settled.
 func await(b *Bill, id string) {
-	b.HoldUntilBooked(id, HoldResponse)
-	b.Target.Bookings().Await(id)
+	b.HoldForBackground(id, HoldResponse)
+	b.Target.ChargeClaims().Poll(id)
 }
 
 // usedByResponse returns the usage of a background response, read from the provider, that no
 // earlier response has reported.
 func usedByResponse(b *Bill, answer []byte) (u pricing.Usage) {
-	d := b.Target.Means.Dialects[provider.OpenAIResponses]
+	d := b.Target.Deps.Dialects[provider.OpenAIResponses]
 	if d == nil || !ownership.Background(answer) {
 		return u
 	}
 	m := upstream.Passer(d).MeterResponse(answer)
-	if u = b.UsedLater(m); u.Known() {
-		NoteTurn(b, m)
+	if u = b.BackgroundUsage(m); u.Known() {
+		StoreTurn(b, m)
 		b.Reported.AsPriced(m)
 	}
 	if !m.Usage.Known() && b.Target.Req.Req.Method == http.MethodGet && ownership.EndedUnused(answer) && len(m.ID) <= ownership.MaxID && m.ID != "" {
@@ -141,9 +141,9 @@ func ChargeRows(b *Bill, used []chat.Meter) {
 	b.Spend()
 }
 
-// Used returns the usage of a response: as reported, with an estimate for missing values.
-func Used(b *Bill, m chat.Meter) pricing.Usage {
-	if MakesLater(b) {
+// UsageOf returns the usage of a response: as reported, with an estimate for missing values.
+func UsageOf(b *Bill, m chat.Meter) pricing.Usage {
+	if StartsBackground(b) {
 		return laterOrAwaited(b, m)
 	}
 	u := m.Usage
@@ -174,8 +174,8 @@ func Estimate(b *Bill, output int64) pricing.Usage {
 // four for each message; other bodies count as they are.
 func estimateInput(b *Bill) int64 {
 	r, like := b.Target.Decoded, b.Target.Req.Route
-	if r == nil && like.Shape == routes.Raw {
-		like = b.Target.Body.Like()
+	if r == nil && like.BodyMode == routes.Raw {
+		like = b.Target.Body.Counterpart()
 	}
 	if r == nil && like != nil && like.Client != nil {
 		r, _ = like.Client.DecodeRequest(b.Target.Body.In) // the body of a successful request can be decoded
@@ -200,26 +200,26 @@ func Meter(b *Bill, out []byte) chat.Meter {
 // maxID limits the response id in the record.
 const maxID = 256
 
-// Learn records what a response reported.
-func Learn(b *Bill, m chat.Meter) {
-	b.Reported.Hear(m)
+// RecordUsage records what a response reported.
+func RecordUsage(b *Bill, m chat.Meter) {
+	b.Reported.Observe(m)
 	b.Reported.Ended(m.Finish)
 	if at := b.Spending.Last(); at != nil && at.RequestID == "" && len(m.ID) <= maxID {
 		at.Identify(m.ID) // a translated response has another id
 	}
-	u := Used(b, m)
+	u := UsageOf(b, m)
 	u.Add(pricing.Requests, 1)
 	b.Charge(u)
 	noteTurn(b, m)
 }
 
-// LearnOperation records what the response of an operation reported. Unreported values keep
+// RecordOperationUsage records what the response of an operation reported. Unreported values keep
 // their assumed value.
-func LearnOperation(b *Bill, m chat.Meter) {
-	b.Reported.Hear(m)
+func RecordOperationUsage(b *Bill, m chat.Meter) {
+	b.Reported.Observe(m)
 	u := m.Usage
 	if !u.Known() {
-		u = b.Target.Wanted.Assumed
+		u = b.Target.Units.Assumed
 	}
 	u.Add(pricing.Requests, 1)
 	b.Charge(u)
@@ -245,27 +245,27 @@ func madeWhole(b *Bill, u pricing.Usage, m chat.Meter) pricing.Usage {
 	return u
 }
 
-// ChargeWhatCame charges an incomplete or unreadable response: by the usage that it reports, or
+// ChargeTruncated charges an incomplete or unreadable response: by the usage that it reports, or
 // by an estimate from the bytes received. If no bytes were received, nothing is charged and
 // charged is false.
-func ChargeWhatCame(b *Bill, body []byte) (charged bool) {
+func ChargeTruncated(b *Bill, body []byte) (charged bool) {
 	m, in, answered := whatCame(b, body)
 	u := m.Usage
 	switch {
 	case u.Known() && !in:
-		Learn(b, m)
+		RecordUsage(b, m)
 		return true
 	case u.Known():
 		u = madeWhole(b, u, m) // truncated within the usage: the missing part is estimated
 	case !answered:
 		return false
-	case b.Target.Req.Route.Client == nil && b.Target.Wanted.Assumed.Known():
-		u = b.Target.Wanted.Assumed
+	case b.Target.Req.Route.Client == nil && b.Target.Units.Assumed.Known():
+		u = b.Target.Units.Assumed
 		u.Estimated = true
 	default:
 		u = Estimate(b, m.OutputEstimate())
 	}
-	b.Reported.Hear(m)
+	b.Reported.Observe(m)
 	u.Add(pricing.Requests, 1)
 	b.Charge(u)
 	return true
@@ -278,18 +278,18 @@ func whatCame(b *Bill, body []byte) (m chat.Meter, within, answered bool) {
 		m.OutputBytes = int64(len(body))
 		return m, false, true
 	}
-	d := b.Target.To.Dialect
+	d := b.Target.Choice.Dialect
 	if d == nil {
 		d = b.Target.Req.Route.Client
 	}
 	var got response.Partial
 	switch {
-	case b.Target.To.Carrier != nil:
-		got, _ = response.PartialTranslated(b.Target.To.Carrier, b.Target.Carried(), body)
+	case b.Target.Choice.Translator != nil:
+		got, _ = response.PartialTranslated(b.Target.Choice.Translator, b.Target.TranslatorRequest(), body)
 	case d == nil:
 		got, _ = response.PartialOperation(b.Target.Req.Route.Meter, body)
 	default:
-		got, _ = response.PartialConversation(d, &b.Target.To.Traits, body)
+		got, _ = response.PartialConversation(d, &b.Target.Choice.Traits, body)
 	}
-	return got.Meter, got.Within, got.HasOutput()
+	return got.Meter, got.InUsage, got.HasOutput()
 }

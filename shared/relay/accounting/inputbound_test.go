@@ -198,9 +198,9 @@ func tiered(t *testing.T, prices string) *Bill {
 	if len(bad) > 0 {
 		t.Fatal(bad)
 	}
-	tg := &target.Target{Req: &admission.Request{Caller: admission.Caller{Org: &tenant.Organisation{}}, Start: time.Now()}, Body: &body.Body{}}
-	tg.To.Model, tg.To.Target.Provider = "m", &provider.Provider{ID: "openai"}
-	tg.To.Saved = &saved.Provider{Prices: map[string]*pricing.Custom{"m": own}}
+	tg := &target.Target{Req: &admission.Request{Caller: admission.Caller{Org: &tenant.Organisation{}}, StartTime: time.Now()}, Body: &body.Body{}}
+	tg.Choice.Model, tg.Choice.Target.Provider = "m", &provider.Provider{ID: "openai"}
+	tg.Choice.Saved = &saved.Provider{Prices: map[string]*pricing.Custom{"m": own}}
 	return &Bill{Target: tg, Prices: pricing.Default()}
 }
 

@@ -23,7 +23,7 @@ func (b *Bill) CountRequest() error {
 	if err := b.ReadPolicies(); err != nil {
 		return err
 	}
-	return b.Spending.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, b.early...)...)
+	return b.Spending.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Principal.KeyID, append([]*ledger.Subject{b.Target.Req.Principal.Subject, b.Target.Req.WS.Subject}, b.early...)...)
 }
 
 // CountCall is CountRequest for a protocol that calls no model. Token rates count the request
@@ -37,11 +37,11 @@ func (b *Bill) CountCall() error {
 
 // CountTool is CountCall for a tool call, which policies on tools count as well.
 func (b *Bill) CountTool(server, tool string) error {
-	set, err := Load(b.Target.Req.Ctx, b.Target.Req.View, b.Target.Req.Who.Scope)
+	set, err := Load(b.Target.Req.Ctx, b.Target.Req.View, b.Target.Req.Principal.Scope)
 	if err != nil {
 		return err
 	}
-	if err := b.Spending.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, set.Tools(func(key string) []string {
+	if err := b.Spending.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Principal.KeyID, append([]*ledger.Subject{b.Target.Req.Principal.Subject, b.Target.Req.WS.Subject}, set.Tools(func(key string) []string {
 		switch key {
 		case "mcp_server":
 			return []string{server}
@@ -63,10 +63,10 @@ func (b *Bill) LimitTarget() error {
 	if b.Target.Req.Settles() {
 		return nil // it was counted when the work was started
 	}
-	if b.Target.Req.Route.Shape == routes.Socket && b.Target.Req.Route.Free {
+	if b.Target.Req.Route.BodyMode == routes.Socket && b.Target.Req.Route.Free {
 		return hasMoney(b) // its responses are counted and reserved for, one by one
 	}
-	err := b.Spending.CountTarget(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, rates)
+	err := b.Spending.CountTarget(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Principal.KeyID, rates)
 	if err == nil && !b.Target.Req.Route.Free && !b.Target.CostsNothing() {
 		own, its := b.Budgeted()
 		budgeted := len(own)+len(its) > 0
@@ -87,7 +87,7 @@ func (b *Bill) LimitTarget() error {
 		}
 	}
 	if err != nil {
-		b.Spending.GiveBack(b.Target.Req.Base, before)
+		b.Spending.ReturnCounts(b.Target.Req.Base, before)
 	} else {
 		b.counted = append(b.counted, rates...)
 	}
@@ -107,8 +107,8 @@ func hasMoney(b *Bill) error {
 			return err
 		}
 	}
-	least := b.BoundOf()
-	least.Assumed = b.Target.Wanted.Most.N(pricing.Seconds) == 0 // time is reserved separately
+	least := b.MaxCost()
+	least.Assumed = b.Target.Units.Most.N(pricing.Seconds) == 0 // time is reserved separately
 	r, err := b.Ledger.Reserve(b.Target.Req.Ctx, b.Target.Req.ULID, budgets, least)
 	if err != nil {
 		return err
@@ -116,14 +116,14 @@ func hasMoney(b *Bill) error {
 	return r.Release(b.Target.Req.Base)
 }
 
-// CoverAgain raises the reservations to cover one more attempt at the target in addition to the
+// ExtendReservation raises the reservations to cover one more attempt at the target in addition to the
 // charges for earlier attempts. If those were charged nothing, the store is not called. It fails
 // if a budget is exhausted.
-func (b *Bill) CoverAgain() error {
-	if !b.Spending.Short() {
+func (b *Bill) ExtendReservation() error {
+	if !b.Spending.NeedsExtension() {
 		return nil
 	}
-	return b.Spending.CoverAgain(b.Target.Req.Ctx, b.BoundOf())
+	return b.Spending.ExtendReservation(b.Target.Req.Ctx, b.MaxCost())
 }
 
 // Spend charges the request's cost to the budgets, although it has no reservation. If an earlier
@@ -139,7 +139,7 @@ func (b *Bill) Spend() {
 // Budgeted are the subjects with a budget in force: the caller's own, with those of
 // policies, and the target's.
 func (b *Bill) Budgeted() (own, its []*ledger.Subject) {
-	return Budgeted(append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, b.early...)...), append(Budgeted(b.Target.To.Subjects...), Budgeted(b.late...)...)
+	return Budgeted(append([]*ledger.Subject{b.Target.Req.Principal.Subject, b.Target.Req.WS.Subject}, b.early...)...), append(Budgeted(b.Target.Choice.Subjects...), Budgeted(b.late...)...)
 }
 
 // Bill is what one request counts, holds and costs, target by target.
@@ -155,7 +155,7 @@ type Bill struct {
 	ReadRows func(*BatchSum) error
 	hidden   int64       // most input tokens, where the body refers to input that it does not contain
 	rows     []BatchRows // of the batch that the request creates
-	Ruled
+	PolicyState
 }
 
 // Connect sets the values of the earlier stages.
@@ -163,12 +163,12 @@ func (b *Bill) Connect(t *target.Target, fetched *body.FetchedMedia) {
 	b.Target, b.Fetched = t, fetched
 }
 
-// Begin sets the dependencies of a request.
-func (b *Bill) Begin(l *ledger.Ledger, prices *pricing.Book) { b.Ledger, b.Prices = l, prices }
+// SetDeps sets the dependencies of a request.
+func (b *Bill) SetDeps(l *ledger.Ledger, prices *pricing.Book) { b.Ledger, b.Prices = l, prices }
 
 // Second makes the bill that of a second attempt, under the policies of the first.
-func (b *Bill) Second(ruled Ruled) {
-	b.Ruled = ruled
+func (b *Bill) Second(ruled PolicyState) {
+	b.PolicyState = ruled
 	b.Spending.Second()
 }
 
@@ -176,10 +176,10 @@ func (b *Bill) Second(ruled Ruled) {
 // response fails.
 var inward = [...]pricing.Class{pricing.Input, pricing.AudioIn, pricing.ImageIn, pricing.Characters, pricing.Seconds, pricing.Pages}
 
-// GivenUp charges a call that the gateway itself ended because its client had disconnected or a
+// ChargeAborted charges a call that the gateway itself ended because its client had disconnected or a
 // timeout had passed. If the provider had received the complete request by then, it charges for
 // the input.
-func GivenUp(b *Bill, whole bool) {
+func ChargeAborted(b *Bill, whole bool) {
 	if !whole {
 		return
 	}
@@ -196,11 +196,11 @@ func sent(b *Bill) (u pricing.Usage) {
 		return u
 	}
 	like := b.Target.Req.Route
-	if like.Shape == routes.Raw {
-		like = b.Target.Body.Like()
+	if like.BodyMode == routes.Raw {
+		like = b.Target.Body.Counterpart()
 	}
 	switch {
-	case like == nil: // an unknown format: see LearnRaw
+	case like == nil: // an unknown format: see RecordRawUsage
 		if (&passed{bill: b}).estimates() {
 			u = Estimate(b, 0)
 		}
@@ -208,11 +208,11 @@ func sent(b *Bill) (u pricing.Usage) {
 	case like.Free || like.NoModel: // what it starts is charged when it has been done
 		return u
 	}
-	if like.Client != nil || like.Demand == nil {
+	if like.Client != nil || like.UnitsOf == nil {
 		return Estimate(b, 0)
 	}
 	for _, c := range inward {
-		if n, ok := b.Target.Wanted.Assumed.Get(c); ok {
+		if n, ok := b.Target.Units.Assumed.Get(c); ok {
 			u.Set(c, n)
 			u.Estimated = true
 		}
@@ -224,24 +224,24 @@ func sent(b *Bill) (u pricing.Usage) {
 // can be read later although no response arrived: a run by its thread, and a background response
 // or interaction by a request with the same key.
 func goesOn(b *Bill) bool {
-	if b.Target.Req.Route.Shape == routes.Raw && b.Target.Body.StoredPath().Collection == "threads" {
+	if b.Target.Req.Route.BodyMode == routes.Raw && b.Target.Body.StoredPath().Collection == "threads" {
 		return true
 	}
-	return (MakesLater(b) || startsInteraction(b)) && b.Target.Req.Req.Header.Get("Idempotency-Key") != ""
+	return (StartsBackground(b) || startsInteraction(b)) && b.Target.Req.Req.Header.Get("Idempotency-Key") != ""
 }
 
 // noteTurn notes what a new response amounts to if later requests may continue it.
 func noteTurn(b *Bill, m chat.Meter) {
 	if makesTurn(b) && (m.Complete || !b.Target.Stream) {
-		NoteTurn(b, m)
+		StoreTurn(b, m)
 	}
 }
 
 // makesTurn reports whether the provider stores the response under an id by which the client may
 // continue it.
 func makesTurn(b *Bill) bool {
-	switch like := b.Target.Body.Like(); {
-	case b.Target.Req.Route.Shape != routes.Raw:
+	switch like := b.Target.Body.Counterpart(); {
+	case b.Target.Req.Route.BodyMode != routes.Raw:
 		return b.Target.Req.Route.Operation == provider.ResponsesCreate && b.Target.SameDialect() && stores(b)
 	case like != nil:
 		return like.Operation == provider.ResponsesCreate && stores(b)
@@ -254,8 +254,8 @@ var storeKeys = wire.NewKeySet("store")
 // stores reports whether the body lets the provider store its response, as it does by default.
 func stores(b *Bill) bool {
 	body := b.Target.Body.In
-	if b.Target.To.Body != nil {
-		body = b.Target.To.Body
+	if b.Target.Choice.Body != nil {
+		body = b.Target.Choice.Body
 	}
 	var w wire.Walk
 	if storeKeys.Walk(body, &w) != nil {
@@ -267,15 +267,15 @@ func stores(b *Bill) bool {
 // maxItems limits the items of a response with a recorded size.
 const maxItems = 64
 
-// NoteTurn stores the sizes of a response and of its items, which a later request may name by
+// StoreTurn stores the sizes of a response and of its items, which a later request may name by
 // their ids, so that the request reserves that instead of the model's full context window. It does
 // so while a budget is in force; m is as the provider reported it.
-func NoteTurn(b *Bill, m chat.Meter) {
-	if m.ID == "" || !m.Usage.Known() || m.Usage.Estimated || !b.Spending.Holds() && !b.Spending.Inherited() {
+func StoreTurn(b *Bill, m chat.Meter) {
+	if m.ID == "" || !m.Usage.Known() || m.Usage.Estimated || !b.Spending.HasReservation() && !b.Spending.Inherited() {
 		return
 	}
 	tokens := max(m.Usage.TotalTokens(), m.ReportedTotal)
-	if err := b.Target.Bookings().NoteTurn(m.ID, ownership.Turn{RequestedModel: b.Target.To.Model, Answered: m.Model, Tokens: tokens}); err != nil {
+	if err := b.Target.ChargeClaims().StoreTurn(m.ID, ownership.Turn{RequestedModel: b.Target.Choice.Model, ResponseModel: m.Model, Tokens: tokens}); err != nil {
 		b.Target.Req.Fail("record a turn", err)
 	}
 	for _, it := range m.Items[:min(len(m.Items), maxItems)] {
@@ -283,21 +283,21 @@ func NoteTurn(b *Bill, m chat.Meter) {
 		if amount < 0 {
 			amount = tokens
 		}
-		if err := b.Target.Bookings().NoteTurn(it.ID, ownership.Turn{RequestedModel: b.Target.To.Model, Answered: m.Model, Tokens: amount}); err != nil {
+		if err := b.Target.ChargeClaims().StoreTurn(it.ID, ownership.Turn{RequestedModel: b.Target.Choice.Model, ResponseModel: m.Model, Tokens: amount}); err != nil {
 			b.Target.Req.Fail("record an item", err)
 			return
 		}
 	}
 }
 
-// seenTurn returns what NoteTurn has stored about an id, if the same model continues it.
+// seenTurn returns what StoreTurn has stored about an id, if the same model continues it.
 func seenTurn(b *Bill, id string) (tokens int64, ok bool) {
-	t, ok, err := b.Target.Bookings().Turn(id)
+	t, ok, err := b.Target.ChargeClaims().LoadTurn(id)
 	if err != nil {
 		b.Target.Req.Fail("read a turn", err)
 		return 0, false
 	}
-	if !ok || !t.Of(b.ModelOf()) && !t.Of(b.Target.To.Model) {
+	if !ok || !t.MadeBy(b.ModelOf()) && !t.MadeBy(b.Target.Choice.Model) {
 		return 0, false
 	}
 	return t.Tokens, true
@@ -307,19 +307,19 @@ func seenTurn(b *Bill, id string) (tokens int64, ok bool) {
 // end. Afterwards it is charged at its bound.
 const (
 	// HoldResponse is for responses, interactions and runs: longer than the gateway polls
-	// for their end (batch.AwaitedFor).
+	// for their end (batch.MaxPollAge).
 	HoldResponse = 25 * time.Hour
 	// HoldBatch is for batches: a window of 24 hours, and time to read the result.
 	HoldBatch = 72 * time.Hour
 )
 
-// HoldUntilBooked holds this request's reservation for the work that its provider does under an
+// HoldForBackground holds this request's reservation for the work that its provider does under an
 // id, until a request claims the end of that work or the time is over.
-func (b *Bill) HoldUntilBooked(id string, d time.Duration) {
-	if id == "" || len(id) > ownership.MaxID || !b.Spending.Holds() {
+func (b *Bill) HoldForBackground(id string, d time.Duration) {
+	if id == "" || len(id) > ownership.MaxID || !b.Spending.HasReservation() {
 		return
 	}
-	held, err := b.Spending.Hold(b.Target.Req.Base, b.Target.Req.Start.Add(d))
+	held, err := b.Spending.Hold(b.Target.Req.Base, b.Target.Req.StartTime.Add(d))
 	if err != nil {
 		b.Target.Req.Fail("store a reservation", err) // repair charges it at its bound, earlier
 	}
@@ -328,7 +328,7 @@ func (b *Bill) HoldUntilBooked(id string, d time.Duration) {
 	}
 	raw, err := json.Marshal(held)
 	if err == nil {
-		err = b.Target.Bookings().Hold(id, raw)
+		err = b.Target.ChargeClaims().StoreReservations(id, raw)
 	}
 	if err != nil {
 		b.Target.Req.Fail("update a stored reservation", err)
@@ -352,7 +352,7 @@ func (b *Bill) ClaimedByOther(id string) bool {
 // claim reads the reservation before it claims: if the read fails, a later request charges the
 // work.
 func claim(b *Bill, id string) (first bool, err error) {
-	raw, err := b.Target.Bookings().Held(id)
+	raw, err := b.Target.ChargeClaims().LoadReservations(id)
 	var held []ledger.Held
 	if err == nil && raw != nil {
 		err = json.Unmarshal(raw, &held)
@@ -361,14 +361,14 @@ func claim(b *Bill, id string) (first bool, err error) {
 		b.Target.Req.Fail("read a stored reservation", err)
 		return false, err
 	}
-	if first, err = b.Target.Bookings().Claim(id); first {
+	if first, err = b.Target.ChargeClaims().Claim(id); first {
 		b.Spending.Inherit(held)
 	}
 	return first, err
 }
 
-// UsedLater returns the usage of a background response, unless another request has charged it.
-func (b *Bill) UsedLater(m chat.Meter) (u pricing.Usage) {
+// BackgroundUsage returns the usage of a background response, unless another request has charged it.
+func (b *Bill) BackgroundUsage(m chat.Meter) (u pricing.Usage) {
 	if !m.Usage.Known() || m.ID == "" || len(m.ID) > ownership.MaxID || !b.Claim(m.ID) {
 		return u
 	}

@@ -20,16 +20,16 @@ type passed struct {
 	answer *response.UsageTail
 }
 
-// LearnRaw records the usage reported by a passed-through response. On paths that read does not
+// RecordRawUsage records the usage reported by a passed-through response. On paths that read does not
 // support, unreported usage is not estimated, because pass-through paths have no common schema.
-func LearnRaw(b *Bill, m *response.UsageTail, status int) {
+func RecordRawUsage(b *Bill, m *response.UsageTail, status int) {
 	var u pricing.Usage
 	unread, a := m.Unpack(), passed{b, m}
 	var got chat.Meter
 	if status >= 200 && status < 300 {
 		got = a.read()
-		b.Reported.Hear(got)
-		if got.Model != "" && b.Target.To.Model == "" {
+		b.Reported.Observe(got)
+		if got.Model != "" && b.Target.Choice.Model == "" {
 			b.Reported.ChargedAs(got.Model)
 		}
 		b.Reported.Ended(got.Finish)
@@ -48,7 +48,7 @@ func LearnRaw(b *Bill, m *response.UsageTail, status int) {
 		if !told && a.estimates() {
 			made := response.TokensOfBytes(int(m.Total))
 			if unread {
-				made = min(10*made, b.Target.OutBound) // text shrinks to a tenth at most
+				made = min(10*made, b.Target.MaxOutput) // text shrinks to a tenth at most
 			}
 			u = Estimate(b, made)
 		} else if !told && m.Cut && m.Total == 0 && b.Target.Req.Ctx.Err() != nil {
@@ -71,7 +71,7 @@ func (a *passed) read() (got chat.Meter) {
 		got, _ = interaction(a.answer)
 		return got
 	}
-	like := a.bill.Target.Body.Like()
+	like := a.bill.Target.Body.Counterpart()
 	switch {
 	case like == nil && a.bill.Target.Req.Req.Method == http.MethodPost && a.bill.Target.Body.StoredPath().Collection == "videos":
 		if video, ok := body.ReadVideo(a.answer.Retained); ok {
@@ -92,8 +92,8 @@ func (a *passed) read() (got chat.Meter) {
 	native := a.answer.Read(a.dialect())
 	switch {
 	case native.Usage.Known():
-	case (like == nil || like.Client == nil) && a.bill.Target.Wanted.Assumed.Known():
-		got.Usage = a.bill.Target.Wanted.Assumed
+	case (like == nil || like.Client == nil) && a.bill.Target.Units.Assumed.Known():
+		got.Usage = a.bill.Target.Units.Assumed
 		return got
 	case a.embedsUntold():
 		native.Usage.Set(pricing.Input, response.TokensOfBytes(max(len(a.bill.Target.Body.In), int(a.bill.Target.Req.Req.ContentLength))))
@@ -111,8 +111,8 @@ func (a *passed) unreported(got chat.Meter) (u pricing.Usage, ok bool) {
 	}
 	switch {
 	case a.answer.JSON && kept == a.answer.Total && kept <= response.MaxPartial:
-		b, whole := response.PartialConversation(d, &a.bill.Target.To.Traits, a.answer.Retained)
-		if !whole || !b.Made || b.Refused {
+		b, whole := response.PartialConversation(d, &a.bill.Target.Choice.Traits, a.answer.Retained)
+		if !whole || !b.HasContent || b.HasError {
 			return u, false
 		}
 		return Estimate(a.bill, b.Meter.OutputEstimate()), true
@@ -128,7 +128,7 @@ func (a *passed) unreported(got chat.Meter) (u pricing.Usage, ok bool) {
 
 // embedsUntold reports whether the response holds vectors from an API that reports no tokens.
 func (a *passed) embedsUntold() bool {
-	if !a.answer.JSON || a.bill.Target.Req.Req.Method != http.MethodPost || a.bill.Target.To.Target.Provider.Dialect != provider.Gemini {
+	if !a.answer.JSON || a.bill.Target.Req.Req.Method != http.MethodPost || a.bill.Target.Choice.Target.Provider.Dialect != provider.Gemini {
 		return false
 	}
 	path := a.bill.Target.Body.RawPath()
@@ -138,10 +138,10 @@ func (a *passed) embedsUntold() bool {
 // dialect returns the dialect of a passed-through request: the one in which the provider serves
 // the model, or its usual one.
 func (a *passed) dialect() chat.Passer {
-	if d := a.bill.Target.Means.Dialects[a.bill.Target.To.Target.DialectOf(provider.Chat, a.bill.ModelOf())]; d != nil {
+	if d := a.bill.Target.Deps.Dialects[a.bill.Target.Choice.Target.DialectOf(provider.Chat, a.bill.ModelOf())]; d != nil {
 		return upstream.Passer(d)
 	}
-	return upstream.Passer(a.bill.Target.Means.Dialects[a.bill.Target.To.Target.Provider.Dialect])
+	return upstream.Passer(a.bill.Target.Deps.Dialects[a.bill.Target.Choice.Target.Provider.Dialect])
 }
 
 // charged returns the usage that a passed-through response is charged; the second result reports
@@ -160,7 +160,7 @@ func (a *passed) charged(got chat.Meter) (u pricing.Usage, told bool) {
 	if interacts(a.bill) {
 		return a.ofInteraction()
 	}
-	if MakesLater(a.bill) {
+	if StartsBackground(a.bill) {
 		return laterOrAwaited(a.bill, got), true
 	}
 	if u, told := a.ofVideoJob(got); told {
@@ -180,7 +180,7 @@ func (a *passed) ofRun(run []byte) (u pricing.Usage) {
 	}
 	got := a.dialect().MeterResponse(run)
 	if !got.Usage.Known() {
-		a.bill.HoldUntilBooked(id, HoldResponse) // of a request that starts it or continues it
+		a.bill.HoldForBackground(id, HoldResponse) // of a request that starts it or continues it
 		return u
 	}
 	if !a.bill.Claim(id) {
@@ -201,21 +201,21 @@ func (a *passed) cut() (u pricing.Usage, ok bool) {
 	if d == nil {
 		return u, false
 	}
-	b, ok := response.PartialConversation(d, &a.bill.Target.To.Traits, a.answer.Retained)
-	if !ok || b.Refused {
+	b, ok := response.PartialConversation(d, &a.bill.Target.Choice.Traits, a.answer.Retained)
+	if !ok || b.HasError {
 		return u, false
 	}
 	got := b.Meter
-	a.bill.Reported.Hear(got)
-	if got.Model != "" && a.bill.Target.To.Model == "" {
+	a.bill.Reported.Observe(got)
+	if got.Model != "" && a.bill.Target.Choice.Model == "" {
 		a.bill.Reported.ChargedAs(got.Model)
 	}
 	switch {
-	case got.Usage.Known() && b.Within:
+	case got.Usage.Known() && b.InUsage:
 		return madeWhole(a.bill, got.Usage, got), true
 	case got.Usage.Known():
 		return got.Usage, true
-	case !b.Made:
+	case !b.HasContent:
 		return u, false
 	}
 	return Estimate(a.bill, got.OutputEstimate()), true
@@ -224,27 +224,27 @@ func (a *passed) cut() (u pricing.Usage, ok bool) {
 // conversation returns the dialect of conversations that are passed through; nil if there is
 // none.
 func (a *passed) conversation() chat.Provider {
-	if like := a.bill.Target.Body.Like(); like != nil {
+	if like := a.bill.Target.Body.Counterpart(); like != nil {
 		if like.Client == nil {
 			return nil
 		}
 		return like.Client
 	}
-	if d := a.bill.Target.Means.Dialects[a.bill.Target.To.Target.DialectOf(provider.Chat, a.bill.ModelOf())]; d != nil {
+	if d := a.bill.Target.Deps.Dialects[a.bill.Target.Choice.Target.DialectOf(provider.Chat, a.bill.ModelOf())]; d != nil {
 		return d
 	}
-	return a.bill.Target.Means.Dialects[a.bill.Target.To.Target.Provider.Dialect]
+	return a.bill.Target.Deps.Dialects[a.bill.Target.Choice.Target.Provider.Dialect]
 }
 
 // estimates reports whether unreported usage is estimated: it is while a budget is in force,
 // because a budget may be settled at an estimate but never at zero.
 func (a *passed) estimates() bool {
-	return a.bill.Spending.Holds() && a.bill.Target.OutBound > 0 && a.bill.Target.Body.Model != "" && a.bill.Target.Req.Req.Method == http.MethodPost && a.bill.ReadRows == nil
+	return a.bill.Spending.HasReservation() && a.bill.Target.MaxOutput > 0 && a.bill.Target.Body.Model != "" && a.bill.Target.Req.Req.Method == http.MethodPost && a.bill.ReadRows == nil
 }
 
 // interacts reports whether the response is one of Gemini's Interactions API.
 func interacts(b *Bill) bool {
-	return b.Target.Body.StoredPath().Collection == "interactions" && b.Target.To.Target.Provider.Dialect == provider.Gemini
+	return b.Target.Body.StoredPath().Collection == "interactions" && b.Target.Choice.Target.Provider.Dialect == provider.Gemini
 }
 
 // startsInteraction reports whether the request creates or continues an interaction.
@@ -287,7 +287,7 @@ func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 		}
 		return u, true
 	}
-	if !got.Usage.Known() && named && !ended && (MakesLater(a.bill) || !a.answer.Stream && !a.answer.Cut) {
+	if !got.Usage.Known() && named && !ended && (StartsBackground(a.bill) || !a.answer.Stream && !a.answer.Cut) {
 		await(a.bill, got.ID)
 		return u, true // only a ticket: the interaction is charged at its end
 	}

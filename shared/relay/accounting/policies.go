@@ -18,8 +18,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Ruled are the policies that hold for a request.
-type Ruled struct {
+// PolicyState holds the policies in force for a request.
+type PolicyState struct {
 	policies Set
 	early    []*ledger.Subject // counters that the request's own facts decided
 	sent     bool              // a budget has sent the request to another model
@@ -29,7 +29,7 @@ type Ruled struct {
 }
 
 // Copy returns the policies for a second attempt of the request. r may continue to be used.
-func (r *Ruled) Copy() Ruled {
+func (r *PolicyState) Copy() PolicyState {
 	c := *r
 	c.counted, c.late = slices.Clone(r.counted), nil
 	return c
@@ -37,11 +37,11 @@ func (r *Ruled) Copy() Ruled {
 
 // ReadPolicies finds what policies say of the request before it is routed.
 func (b *Bill) ReadPolicies() error {
-	policies, err := Load(b.Target.Req.Ctx, b.Target.Req.View, b.Target.Req.Who.Scope)
+	policies, err := Load(b.Target.Req.Ctx, b.Target.Req.View, b.Target.Req.Principal.Scope)
 	if err != nil {
 		return err
 	}
-	b.Ruled = Ruled{policies: policies, early: policies.Early(b.fact)}
+	b.PolicyState = PolicyState{policies: policies, early: policies.ForRequest(b.fact)}
 	return nil
 }
 
@@ -55,23 +55,23 @@ func (b *Bill) fact(key string) []string {
 	}
 	switch key {
 	case "api_key":
-		return one(b.Target.Req.Who.KeyID)
+		return one(b.Target.Req.Principal.KeyID)
 	case "workspace_id":
-		return one(b.Target.Req.Who.Scope.Workspace)
+		return one(b.Target.Req.Principal.Scope.Workspace)
 	case "organisation_id":
-		return one(b.Target.Req.Who.Scope.Org)
+		return one(b.Target.Req.Principal.Scope.Org)
 	case "config":
 		return one(b.Target.Plan.Config.Slug)
 	case "prompt":
-		if b.Target.Body.Filled != nil {
-			return one(b.Target.Body.Filled.Slug)
+		if b.Target.Body.Prompt != nil {
+			return one(b.Target.Body.Prompt.Slug)
 		}
 	case "endpoint_type":
 		return one(b.Target.Req.Route.Endpoint)
 	case "virtual_key":
-		return one(b.Target.To.Names.Slug)
+		return one(b.Target.Choice.Names.Slug)
 	case "provider":
-		return one(b.Target.To.Names.Provider)
+		return one(b.Target.Choice.Names.Provider)
 	case "model":
 		return namesOfModel(b)
 	default:
@@ -87,12 +87,12 @@ func (b *Bill) fact(key string) []string {
 func namesOfModel(b *Bill) (names []string) {
 	model := b.Target.Body.Model
 	if model == "" {
-		model = b.Target.To.Model
+		model = b.Target.Choice.Model
 	}
 	if model == "" {
 		return nil
 	}
-	for _, provider := range [...]string{b.Target.To.Names.Slug, b.Target.To.Names.Provider} {
+	for _, provider := range [...]string{b.Target.Choice.Names.Slug, b.Target.Choice.Names.Provider} {
 		if provider != "" {
 			names = append(names, "@"+provider+"/"+model)
 		}
@@ -103,14 +103,14 @@ func namesOfModel(b *Bill) (names []string) {
 // LimitsOfTarget applies the target's policies, and returns the rates that have not yet counted
 // the request.
 func (b *Bill) LimitsOfTarget() (rates []*ledger.Subject) {
-	return limits(&b.Ruled, b.Target.To.Subjects, b.fact)
+	return limits(&b.PolicyState, b.Target.Choice.Subjects, b.fact)
 }
 
-func limits(r *Ruled, rates []*ledger.Subject, facts Facts) []*ledger.Subject {
+func limits(r *PolicyState, rates []*ledger.Subject, facts Facts) []*ledger.Subject {
 	if r.policies.Empty() {
 		return rates
 	}
-	r.late = r.policies.Late(facts)
+	r.late = r.policies.ForTarget(facts)
 	rates = rates[:len(rates):len(rates)]
 	for _, s := range r.late {
 		if !slices.Contains(r.counted, s) {
@@ -128,7 +128,7 @@ func (b *Bill) NextTarget() {
 
 // Reroute returns the fallback target of an exhausted budget; nil if there is none. It does so
 // once per request. A passed-through request names its own model, so it is not rerouted.
-func (r *Ruled) Reroute(leaf *route.Leaf, raw bool, err error) *route.Leaf {
+func (r *PolicyState) Reroute(leaf *route.Leaf, raw bool, err error) *route.Leaf {
 	f := fault.From(err)
 	if r.sent || raw || f.Code != fault.BudgetExhausted || f.Limit == nil || f.Limit.Fallback == "" {
 		return nil
@@ -140,7 +140,7 @@ func (r *Ruled) Reroute(leaf *route.Leaf, raw bool, err error) *route.Leaf {
 
 // Planned is called before a target of the plan is tried, as opposed to one that a budget
 // chose.
-func (r *Ruled) Planned() { r.rerouted = "" }
+func (r *PolicyState) Planned() { r.rerouted = "" }
 
 // CountHit counts a cached response against the budgets that count requests: it costs nothing
 // else.
@@ -162,14 +162,14 @@ func measureInput(b *Bill) error {
 	var err error
 	window := func() int64 { return b.windowOf(b.ModelOf()) }
 	b.hidden = 0
-	if b.Target.Body.Form == nil && (!b.Target.Req.Route.NoModel || b.Target.Req.Route.Shape == routes.Raw) {
+	if b.Target.Body.Form == nil && (!b.Target.Req.Route.NoModel || b.Target.Req.Route.BodyMode == routes.Raw) {
 		b.hidden, err = InputBound(sentBody(b), func(id string) (int64, bool) { return seenTurn(b, id) }, window)
 	}
-	if err == nil && b.Target.HeldIn != "" {
+	if err == nil && b.Target.UnboundedField != "" {
 		if most := window(); most > 0 {
 			b.hidden = max(b.hidden, most)
 		} else {
-			err = Unbounded(b.Target.HeldIn)
+			err = Unbounded(b.Target.UnboundedField)
 		}
 	}
 	if err != nil && b.Target.Req.Org.Settings.Unbounded == tenant.UnboundedAllow {
@@ -208,14 +208,14 @@ func polls(escapedPath string) bool {
 
 // sentBody is the client's body as the config of the target changed it.
 func sentBody(b *Bill) []byte {
-	if b.Target.To.Body != nil {
-		return b.Target.To.Body
+	if b.Target.Choice.Body != nil {
+		return b.Target.Choice.Body
 	}
 	return b.Target.Body.In
 }
 
 func (b *Bill) windowOf(model string) int64 {
-	to := &b.Target.To.Target
+	to := &b.Target.Choice.Target
 	if to.Provider == nil || model == "" {
 		return 0
 	}
@@ -349,11 +349,11 @@ func Load(ctx context.Context, v *resource.View, sc store.Scope) (s Set, err err
 // Empty reports whether there are no policies.
 func (s Set) Empty() bool { return len(s.usage)+len(s.rates) == 0 }
 
-// Early returns the counters of the policies that the request's own facts decide.
-func (s Set) Early(facts Facts) []*ledger.Subject { return s.pick(false, facts) }
+// ForRequest returns the counters of the policies that the request's own facts decide.
+func (s Set) ForRequest(facts Facts) []*ledger.Subject { return s.pick(false, facts) }
 
-// Late returns those of the policies that a target decides.
-func (s Set) Late(facts Facts) []*ledger.Subject { return s.pick(true, facts) }
+// ForTarget returns those of the policies that a target decides.
+func (s Set) ForTarget(facts Facts) []*ledger.Subject { return s.pick(true, facts) }
 
 // Tools returns those of the policies that count tool calls.
 func (s Set) Tools(facts Facts) (out []*ledger.Subject) {

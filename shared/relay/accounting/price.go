@@ -30,8 +30,8 @@ type Reported struct {
 	Prompt        int64  // see chat.Meter
 }
 
-// Hear records the model and the service mode of a response before it is charged.
-func (h *Reported) Hear(m chat.Meter) {
+// Observe records the model and the service mode of a response before it is charged.
+func (h *Reported) Observe(m chat.Meter) {
 	if m.Model != "" {
 		h.Model = m.Model
 	}
@@ -46,26 +46,26 @@ func (h *Reported) OfRows(sum pricing.Usage, rows int64) {
 	}
 }
 
-// AsPriced is Hear for a response that is charged as the model that it names.
+// AsPriced is Observe for a response that is charged as the model that it names.
 func (h *Reported) AsPriced(m chat.Meter) {
-	h.Hear(m)
+	h.Observe(m)
 	if m.Model != "" {
 		h.Priced = m.Model
 	}
 }
 
 // ReportedModel returns the model that responded, by its own name, or else the requested model.
-func (b *Bill) ReportedModel() string { return cmp.Or(b.Reported.Model, b.Target.To.Names.Model) }
+func (b *Bill) ReportedModel() string { return cmp.Or(b.Reported.Model, b.Target.Choice.Names.Model) }
 
 // ModelOf returns the model that a response is charged as.
-func (b *Bill) ModelOf() string { return cmp.Or(b.Reported.Priced, b.Target.To.Model) }
+func (b *Bill) ModelOf() string { return cmp.Or(b.Reported.Priced, b.Target.Choice.Model) }
 
 // Charge counts the usage of the answering attempt and prices it, and what further
 // models used on the same bill.
 func (b *Bill) Charge(u pricing.Usage) {
 	u = plausible(b, u)
-	price, known := b.priceOf(b.ModelOf(), priceOptions(b, cmp.Or(b.Reported.Prompt, u.InputTokens()), cmp.Or(b.Reported.Mode, b.Reported.Served.Mode, b.Target.Wanted.Mode)), true)
-	u = price.CountPixels(u, pricing.ImageSizes{Pixels: b.Reported.Pixels, Read: b.Reported.Sized, Each: b.Target.Wanted.Pixels, Steps: b.Target.Wanted.Steps})
+	price, known := b.priceOf(b.ModelOf(), priceOptions(b, cmp.Or(b.Reported.Prompt, u.InputTokens()), cmp.Or(b.Reported.Mode, b.Reported.Served.Mode, b.Target.Units.Mode)), true)
+	u = price.CountPixels(u, pricing.ImageSizes{Pixels: b.Reported.Pixels, Read: b.Reported.Sized, Each: b.Target.Units.Pixels, Steps: b.Target.Units.Steps})
 	b.Spending.Charge(u, price, known)
 	for _, line := range b.Reported.Served.Also {
 		used := plausible(b, line.Usage)
@@ -84,7 +84,7 @@ func plausible(b *Bill, u pricing.Usage) pricing.Usage {
 	if limited := u.Limit(pricing.Usage{}); !limited.Limited || u.Limited {
 		return limited
 	}
-	most := b.Target.Wanted.Most
+	most := b.Target.Units.Most
 	in, out := tokenBound(b)
 	if out == 0 {
 		out = routes.DefaultReserveOutput
@@ -102,31 +102,31 @@ func plausible(b *Bill, u pricing.Usage) pricing.Usage {
 // hosts may name a model otherwise than the list.
 func priceOfLine(b *Bill, line chat.Line, inputTokens int64) (pricing.Price, bool) {
 	mode := cmp.Or(b.Reported.Mode, line.Mode)
-	if line.Model != b.Target.To.Names.Model {
+	if line.Model != b.Target.Choice.Names.Model {
 		price, known := b.priceOf(line.Model, priceOptions(b, inputTokens, mode), false)
 		if known || line.Model != b.Reported.Model {
 			return price, known
 		}
 	}
-	return b.priceOf(b.ModelOf(), priceOptions(b, inputTokens, cmp.Or(mode, b.Target.Wanted.Mode)), true)
+	return b.priceOf(b.ModelOf(), priceOptions(b, inputTokens, cmp.Or(mode, b.Target.Units.Mode)), true)
 }
 
 // priceOptions are the facts of the request that prices depend on.
 func priceOptions(b *Bill, inputTokens int64, mode string) pricing.Options {
 	s := &b.Reported.Served
-	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.Target.To.Region()), Quality: b.Target.Wanted.Quality, Size: cmp.Or(b.Reported.Size, b.Target.Wanted.Size), Mode: mode, SearchContext: s.SearchContext, At: b.Target.Req.Start}
+	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.Target.Choice.Region()), Quality: b.Target.Units.Quality, Size: cmp.Or(b.Reported.Size, b.Target.Units.Size), Mode: mode, SearchContext: s.SearchContext, At: b.Target.Req.StartTime}
 }
 
 // priceOf finds what a model of the target costs. named: the model may go by the name
 // that it gave itself, too.
 func (b *Bill) priceOf(model string, o pricing.Options, named bool) (pricing.Price, bool) {
-	if b.Target.To.Target.Provider == nil {
+	if b.Target.Choice.Target.Provider == nil {
 		return pricing.Price{}, false
 	}
-	at := saved.Prices{List: b.Prices, By: b.Target.Req.Org.Prices(), Of: b.Target.To.Target.Provider.ID, Saved: b.Target.To.Saved}
+	at := saved.Prices{List: b.Prices, By: b.Target.Req.Org.Prices(), Of: b.Target.Choice.Target.Provider.ID, Saved: b.Target.Choice.Saved}
 	name, p, ok := at.Find(model, o)
 	if !ok {
-		if as := b.Target.To.Target.PricedAs(b.Target.Req.Base, name); as != name {
+		if as := b.Target.Choice.Target.PricedAs(b.Target.Req.Base, name); as != name {
 			p, ok = at.Listed(as, o)
 		}
 	}
@@ -143,42 +143,42 @@ const tokensOfAnImage = 4000
 // tokenBound returns the most tokens that the request can use at this target, as far as its body
 // shows. A token is at least one byte of the body.
 func tokenBound(b *Bill) (in, out int64) {
-	in = int64(max(len(b.Target.Body.In), len(b.Target.To.Body)))
+	in = int64(max(len(b.Target.Body.In), len(b.Target.Choice.Body)))
 	if b.Target.Body.Form != nil {
 		in = b.Target.Body.Form.Text()
 	} else if in == 0 {
 		in = max(b.Target.Req.Req.ContentLength, 0)
 	}
 	in += int64(bytes.Count(b.Target.Body.In, []byte(`"image_url"`))+bytes.Count(b.Target.Body.In, []byte(`"image"`))) * tokensOfAnImage
-	in = max(in, b.Target.InBound, b.hidden)
+	in = max(in, b.Target.MaxInput, b.hidden)
 	in += b.Fetched.Documents // fetched documents are not in the client's body
-	return in, b.Target.OutBound
+	return in, b.Target.MaxOutput
 }
 
-// BoundOf returns the most that the request can cost at this target.
-func (b *Bill) BoundOf() ledger.Bound {
+// MaxCost returns the most that the request can cost at this target.
+func (b *Bill) MaxCost() ledger.Bound {
 	most, _ := boundOf(b)
 	return most
 }
 
-// boundOf is BoundOf. unmeasured reports that the price is by units that the request does not
+// boundOf is MaxCost. unmeasured reports that the price is by units that the request does not
 // count, so that there is no bound.
 func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 	if b.ReadRows != nil {
 		return boundOfRows(b)
 	}
 	in, out := tokenBound(b)
-	price, known := b.priceOf(b.ModelOf(), priceOptions(b, in, b.Target.Wanted.Mode), true)
+	price, known := b.priceOf(b.ModelOf(), priceOptions(b, in, b.Target.Units.Mode), true)
 	most = ledger.Bound{Tokens: in + out, Priced: known, Assumed: b.Target.OutAssumed, Rerouted: b.rerouted}
 	if known {
 		cost := func(p pricing.Price) pricing.NanoDollars {
-			return p.Bound(in, out).Plus(p.Cost(p.BoundOfPixels(b.Target.Wanted.Most, b.Target.Wanted.Steps)))
+			return p.Bound(in, out).Plus(p.Cost(p.BoundOfPixels(b.Target.Units.Most, b.Target.Units.Steps)))
 		}
-		most.Cost = mostBelow(b, b.ModelOf(), in, b.Target.Wanted.Mode, true, cost)
-		if b.Target.Wanted.Mode != "" { // the provider may serve it as a standard one
+		most.Cost = mostBelow(b, b.ModelOf(), in, b.Target.Units.Mode, true, cost)
+		if b.Target.Units.Mode != "" { // the provider may serve it as a standard one
 			most.Cost = max(most.Cost, mostBelow(b, b.ModelOf(), in, pricing.Standard, true, cost))
 		}
-		switch units := price.Measures(b.Target.Wanted.Most); {
+		switch units := price.Measures(b.Target.Units.Most); {
 		case price.Bound(in, out) > 0 || price.Free():
 		case units: // tokens are free, so their number is not a guess that would admit it
 			most.Tokens, most.Assumed = in, false
@@ -226,8 +226,8 @@ func (h *Reported) PricedAs(model string) { h.Model, h.Priced = model, model }
 // InMode has the response charged at the price of a mode, such as batch.
 func (h *Reported) InMode(mode string) { h.Mode = mode }
 
-// ServedAs records how the provider served the response.
-func (h *Reported) ServedAs(s chat.Served) { h.Served = s }
+// SetServed records how the provider served the response.
+func (h *Reported) SetServed(s chat.Served) { h.Served = s }
 
 // Cached copies the model and the finish reason from a stored response.
 func (h *Reported) Cached(model, finish string) {
@@ -246,7 +246,7 @@ func (h *Reported) ChargedAs(model string) { h.Priced = model }
 // Try begins a call of the target, which starts at a time since the arrival of the request. The
 // result is valid until the next call.
 func (b *Bill) Try(start time.Duration) *usage.Attempt {
-	to := &b.Target.To
+	to := &b.Target.Choice
 	return b.Spending.Try(usage.Attempt{
 		Provider: to.Target.Provider.ID, ProviderSlug: to.Names.Slug, Model: fault.Clip(b.ModelOf(), body.MaxModel), OptionIndex: to.Names.Option, Start: start, Credential: to.Names.Credential,
 	})
@@ -259,12 +259,12 @@ func (b *Bill) Try(start time.Duration) *usage.Attempt {
 
 // ordersVideo reports whether the request is passed through to have videos made.
 func ordersVideo(b *Bill) bool {
-	return b.Target.Req.Route.Shape == routes.Raw && b.Target.Req.Req.Method == http.MethodPost && b.Target.Body.Like() == nil && body.OrdersVideo(b.Target.Body.RawPath())
+	return b.Target.Req.Route.BodyMode == routes.Raw && b.Target.Req.Req.Method == http.MethodPost && b.Target.Body.Counterpart() == nil && body.OrdersVideo(b.Target.Body.RawPath())
 }
 
 // readsVideoJob reports whether the request reads the progress of such a job.
 func readsVideoJob(b *Bill) bool {
-	if b.Target.Req.Route.Shape != routes.Raw {
+	if b.Target.Req.Route.BodyMode != routes.Raw {
 		return false
 	}
 	if b.Target.Req.Req.Method == http.MethodPost {
@@ -291,7 +291,7 @@ func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
 	if !job.Ended {
 		return u, true
 	}
-	order, ok, err := a.bill.Target.Bookings().Order(job.ID)
+	order, ok, err := a.bill.Target.ChargeClaims().Order(job.ID)
 	if err != nil {
 		a.bill.Target.Req.Fail("read an order", err)
 		return u, true // a later read books it
@@ -318,14 +318,14 @@ func (a *passed) orderVideo(job body.Job, got chat.Meter) (u pricing.Usage, told
 	case job.Ended || seconds <= 0:
 		return u, false
 	}
-	order := ownership.Order{Model: cmp.Or(got.Model, a.bill.ModelOf()), Size: cmp.Or(a.bill.Reported.Size, a.bill.Target.Wanted.Size), Seconds: seconds}
-	if err := a.bill.Target.Bookings().NoteOrder(job.ID, order); err != nil {
+	order := ownership.Order{Model: cmp.Or(got.Model, a.bill.ModelOf()), Size: cmp.Or(a.bill.Reported.Size, a.bill.Target.Units.Size), Seconds: seconds}
+	if err := a.bill.Target.ChargeClaims().StoreOrder(job.ID, order); err != nil {
 		a.bill.Target.Req.Fail("record an order", err)
 		return u, false
 	}
-	a.bill.HoldUntilBooked(job.ID, HoldResponse)
-	if a.bill.Target.Bookings().PathOfLooks(job.ID) != "" {
-		a.bill.Target.Bookings().Await(job.ID)
+	a.bill.HoldForBackground(job.ID, HoldResponse)
+	if a.bill.Target.ChargeClaims().PathOfLooks(job.ID) != "" {
+		a.bill.Target.ChargeClaims().Poll(job.ID)
 	}
 	return u, true
 }

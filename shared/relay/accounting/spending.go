@@ -58,8 +58,8 @@ func (s *Spending) Try(a usage.Attempt) *usage.Attempt {
 	return s.Last()
 }
 
-// Forget drops the calls after the first n, which were not calls of the request itself.
-func (s *Spending) Forget(n int) { s.Attempts = s.Attempts[:n] }
+// TruncateAttempts drops the calls after the first n, which were not calls of the request itself.
+func (s *Spending) TruncateAttempts(n int) { s.Attempts = s.Attempts[:n] }
 
 // Unpriced marks a request with a cost known to be zero.
 func (s *Spending) Unpriced() { s.Priced = true }
@@ -137,12 +137,12 @@ func (s *Spending) CountTarget(ctx context.Context, l *ledger.Ledger, caller str
 	return err
 }
 
-// Counted is how many targets were counted; see GiveBack.
+// Counted is how many targets were counted; see ReturnCounts.
 func (s *Spending) Counted() int { return len(s.admittedTargets) }
 
-// GiveBack returns the counts of targets after the first n, so that a rejection by one limit
+// ReturnCounts returns the counts of targets after the first n, so that a rejection by one limit
 // does not count against others.
-func (s *Spending) GiveBack(ctx context.Context, n int) {
+func (s *Spending) ReturnCounts(ctx context.Context, n int) {
 	for _, a := range s.admittedTargets[n:] {
 		a.GiveBack(ctx)
 	}
@@ -184,19 +184,19 @@ func (s *Spending) Reserve(ctx, base context.Context, l *ledger.Ledger, id strin
 	return err
 }
 
-// Holds reports whether a budget has a reservation: one of the caller's or of the target being
+// HasReservation reports whether a budget has a reservation: one of the caller's or of the target being
 // tried.
-func (s *Spending) Holds() bool { return s.reserved != nil || s.held.reserved != nil }
+func (s *Spending) HasReservation() bool { return s.reserved != nil || s.held.reserved != nil }
 
-// Short reports whether another call of the target needs larger reservations, because the
+// NeedsExtension reports whether another call of the target needs larger reservations, because the
 // earlier calls were charged. See CoverAgain.
-func (s *Spending) Short() bool {
-	return s.spent() != s.covered && s.Holds()
+func (s *Spending) NeedsExtension() bool {
+	return s.spent() != s.covered && s.HasReservation()
 }
 
-// CoverAgain raises the reservations to cover one more call of the target in addition to the
+// ExtendReservation raises the reservations to cover one more call of the target in addition to the
 // charges for earlier calls. It fails if a budget is exhausted.
-func (s *Spending) CoverAgain(ctx context.Context, bound ledger.Bound) error {
+func (s *Spending) ExtendReservation(ctx context.Context, bound ledger.Bound) error {
 	spent := s.spent()
 	if err := s.reserved.Raise(ctx, bound.After(spent, ledger.Used{}, false)); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (s *Spending) Cover(ctx context.Context, bound ledger.Bound) error {
 	if err := s.ReserveTokens(ctx, bound.Tokens); err != nil {
 		return err
 	}
-	return s.CoverAgain(ctx, bound)
+	return s.ExtendReservation(ctx, bound)
 }
 
 // Spend charges the request's cost to the budgets of the subjects without a reservation: the
@@ -267,7 +267,7 @@ func settleInherited(s *Spending, base context.Context, l *ledger.Ledger) {
 		return
 	}
 	used := s.spent()
-	if s.Holds() {
+	if s.HasReservation() {
 		used = ledger.Used{}
 	}
 	entries, err := l.SettleHeld(base, s.inherited, used)
@@ -334,8 +334,8 @@ func join(s, other *Spending) {
 // Second makes s that of a second attempt of a request, which the first one counts.
 func (s *Spending) Second() { s.second = true }
 
-// Supersede records in the last call that the response of another attempt is used.
-func (s *Spending) Supersede() {
+// MarkSuperseded records in the last call that the response of another attempt is used.
+func (s *Spending) MarkSuperseded() {
 	if at := s.Last(); at != nil {
 		at.ErrorCode = usage.Superseded
 	}
@@ -406,13 +406,13 @@ func Budgeted(of ...*ledger.Subject) (budgeted []*ledger.Subject) {
 	return budgeted
 }
 
-// Leftover is the memory of the calls, emptied, for another request.
-func (s *Spending) Leftover() []usage.Attempt {
+// TakeAttempts is the memory of the calls, emptied, for another request.
+func (s *Spending) TakeAttempts() []usage.Attempt {
 	clear(s.Attempts)
 	return s.Attempts[:0]
 }
 
-// Reuse gives the request the memory that Leftover of another one returned.
+// Reuse gives the request the memory that TakeAttempts of another one returned.
 func (s *Spending) Reuse(attempts []usage.Attempt) { s.Attempts = attempts }
 
 // byRequests are those of the subjects that have a budget of requests.

@@ -64,7 +64,7 @@ func TestEachPaysForItsOwn(t *testing.T) {
 		if !p.NeedsCost(own, nil) {
 			t.Fatal("nobody asks what it costs")
 		}
-		if err := p.Reserve(ctx, ctx, l, "r", own, Budgeted(its), bound(100)); err != nil || !p.Holds() {
+		if err := p.Reserve(ctx, ctx, l, "r", own, Budgeted(its), bound(100)); err != nil || !p.HasReservation() {
 			t.Fatal(err)
 		}
 		p.call(int64(10 * (i + 1)))
@@ -128,7 +128,7 @@ func TestTargetsThatAreRefusedAreGivenBack(t *testing.T) {
 	if err := new(Spending).CountTarget(ctx, l, "", []*ledger.Subject{rated}); !fault.Is(err, fault.RateLimited) {
 		t.Errorf("a second request: %v", err)
 	}
-	p.GiveBack(ctx, before)
+	p.ReturnCounts(ctx, before)
 	if err := new(Spending).CountTarget(ctx, l, "", []*ledger.Subject{rated}); err != nil || p.Counted() != 0 {
 		t.Errorf("what was given back: %v", err)
 	}
@@ -139,25 +139,25 @@ func TestAFurtherCallIsCovered(t *testing.T) {
 	t.Parallel()
 	l, p := book(t), new(Spending)
 	key, its := tokens(ledger.Key, "k", 100), tokens(ledger.Provider, "a", 1000)
-	if err := p.Reserve(ctx, ctx, l, "r", Budgeted(key), Budgeted(its), bound(40)); err != nil || p.Short() {
+	if err := p.Reserve(ctx, ctx, l, "r", Budgeted(key), Budgeted(its), bound(40)); err != nil || p.NeedsExtension() {
 		t.Fatal(err)
 	}
 	p.call(50)
-	if !p.Short() {
+	if !p.NeedsExtension() {
 		t.Error("what was charged is not missed")
 	}
-	if err := p.CoverAgain(ctx, bound(40)); err != nil || p.Short() {
+	if err := p.ExtendReservation(ctx, bound(40)); err != nil || p.NeedsExtension() {
 		t.Errorf("%v", err)
 	}
 	p.call(30)
-	if err := p.CoverAgain(ctx, bound(40)); !fault.Is(err, fault.BudgetExhausted) || !p.Short() {
+	if err := p.ExtendReservation(ctx, bound(40)); !fault.Is(err, fault.BudgetExhausted) || !p.NeedsExtension() {
 		t.Errorf("80 spent and 40 more of 100: %v", err)
 	}
 	p.Settle(ctx, l, nil, nil)
 	if n, held := standing(t, l, key); n != 80 || held != 0 {
 		t.Errorf("%d used, %d reserved", n, held)
 	}
-	if new(Spending).Short() {
+	if new(Spending).NeedsExtension() {
 		t.Error("nothing reserved is short of nothing")
 	}
 }
@@ -171,7 +171,7 @@ func TestACallThatOutgrowsItsBudgetIsCharged(t *testing.T) {
 	if err := p.Reserve(ctx, ctx, l, "r", nil, Budgeted(its), bound(40)); err != nil {
 		t.Fatal(err)
 	}
-	if !p.Holds() {
+	if !p.HasReservation() {
 		t.Error("the budget of a target holds nothing")
 	}
 	if err := p.Cover(ctx, bound(80)); err != nil {
@@ -183,7 +183,7 @@ func TestACallThatOutgrowsItsBudgetIsCharged(t *testing.T) {
 	if err := p.Cover(ctx, bound(120)); !fault.Is(err, fault.BudgetExhausted) {
 		t.Errorf("120 of 100: %v", err)
 	}
-	if _, held := standing(t, l, its); held < 80 || !p.Holds() {
+	if _, held := standing(t, l, its); held < 80 || !p.HasReservation() {
 		t.Errorf("%d reserved once more was refused", held)
 	}
 	p.call(90)
@@ -246,7 +246,7 @@ func TestMemoryIsEmptied(t *testing.T) {
 	t.Parallel()
 	p := new(Spending)
 	p.Try(usage.Attempt{ErrorCode: "x"})
-	left := p.Leftover()
+	left := p.TakeAttempts()
 	if len(left) != 0 || left[:1][0].ErrorCode != "" || (&Spending{Attempts: left}).Last() != nil {
 		t.Errorf("%+v", left[:1])
 	}

@@ -52,10 +52,10 @@ func (q *Request) HoldsKey(name string) bool {
 // KeyHash identifies the caller's key without revealing it.
 func (q *Request) KeyHash() string {
 	switch {
-	case q.Behalf != nil:
-		return q.Behalf.Key
-	case q.Bound != nil:
-		return q.Bound.Key
+	case q.Internal != nil:
+		return q.Internal.Key
+	case q.ClientSecret != nil:
+		return q.ClientSecret.Key
 	}
 	return identity.HashToken(q.Token)
 }
@@ -69,7 +69,7 @@ func (q *Request) Logs() bool {
 	if s.EnforceDebug != nil {
 		return *s.EnforceDebug
 	}
-	return s.RequestLogging != tenant.LogMetrics && !q.Ask.NoBodies
+	return s.RequestLogging != tenant.LogMetrics && !q.Headers.NoBodies
 }
 
 // leastToken is the minimum length of a key in bytes that is also searched within other text.

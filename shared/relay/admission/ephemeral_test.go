@@ -20,7 +20,7 @@ import (
 func TestWhatIsAskedFor(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		shape    routes.SecretShape
+		shape    routes.SecretFormat
 		body     string
 		want     SecretRequest
 		settings string // of the event that opens the session
@@ -41,10 +41,10 @@ func TestWhatIsAskedFor(t *testing.T) {
 			t.Errorf("%s: %+v", name, w)
 		}
 		s, err := w.Secret()
-		if err != nil || string(s.Opening()) != c.settings {
-			t.Errorf("%s: %v %s", name, err, s.Opening())
+		if err != nil || string(s.FirstEvent()) != c.settings {
+			t.Errorf("%s: %v %s", name, err, s.FirstEvent())
 		}
-		told, err := w.Answer("ek_x", "sess_1", time.Unix(7, 0))
+		told, err := w.Response("ek_x", "sess_1", time.Unix(7, 0))
 		if err != nil || !json.Valid(told) || strings.Count(string(told), "ek_x") != 1 || !strings.Contains(string(told), `"expires_at":7`) || !strings.Contains(string(told), `"id":"sess_1"`) {
 			t.Errorf("%s: %v %s", name, err, told)
 		}
@@ -89,7 +89,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(uint8(1), []byte(`{"session":{"type":"realtime","model":"m"},"expires_after":{"seconds":60}}`))
 	f.Add(uint8(3), []byte(`{"input_audio_transcription":{"model":"w"}}`))
 	f.Fuzz(func(t *testing.T, shape uint8, body []byte) {
-		w, err := ReadSecretRequest(routes.SecretShape(shape%3+1), body)
+		w, err := ReadSecretRequest(routes.SecretFormat(shape%3+1), body)
 		if err != nil {
 			if fault.From(err).Status() != 400 {
 				t.Fatalf("%v", err)
@@ -97,10 +97,10 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		s, err := w.Secret()
-		if err != nil || s.Opening() != nil && !json.Valid(s.Opening()) {
-			t.Fatalf("%v %s", err, s.Opening())
+		if err != nil || s.FirstEvent() != nil && !json.Valid(s.FirstEvent()) {
+			t.Fatalf("%v %s", err, s.FirstEvent())
 		}
-		if told, err := w.Answer("ek_x", "sess", time.Unix(1, 0)); err != nil || !json.Valid(told) {
+		if told, err := w.Response("ek_x", "sess", time.Unix(1, 0)); err != nil || !json.Valid(told) {
 			t.Fatalf("%v %s", err, told)
 		}
 	})
@@ -126,7 +126,7 @@ func TestSecretsAreKeptSealed(t *testing.T) {
 	r := newRoom(t, func() time.Time { return at })
 	sc := store.Scope{Org: "o", Workspace: "w"}
 	in := &ClientSecretToken{Key: "hash", Model: "m", Settings: json.RawMessage(`{"instructions":"private words"}`), Headers: http.Header{"Authorization": {"Bearer of-a-provider"}}, Until: at.Add(time.Minute)}
-	raw, err := r.Keep(t.Context(), sc, in)
+	raw, err := r.Store(t.Context(), sc, in)
 	if err != nil || !IsClientSecret(raw) {
 		t.Fatal(raw, err)
 	}

@@ -37,29 +37,29 @@ type Dependencies struct {
 // parsed gateway headers. It is created first; no later stage changes it.
 type Request struct {
 	Caller
-	doors  *Dependencies
-	Route  *routes.Route
-	Req    *http.Request
-	Base   context.Context // the request's values; never ends
-	Ctx    context.Context // outlives the client's disconnect
-	Stop   context.CancelFunc
-	alive  *lifetime // the context of Ctx and Stop
-	Start  time.Time
-	ULID   string // id of the record
-	PathID string // the variable of the route's path, escaped
+	doors     *Dependencies
+	Route     *routes.Route
+	Req       *http.Request
+	Base      context.Context // the request's values; never ends
+	Ctx       context.Context // outlives the client's disconnect
+	Stop      context.CancelFunc
+	alive     *lifetime // the context of Ctx and Stop
+	StartTime time.Time
+	ULID      string // id of the record
+	PathID    string // the variable of the route's path, escaped
 
-	Ask        Headers
-	Behalf     *Behalf            // for requests by the gateway itself; nil: by a client
-	Bound      *ClientSecretToken // the client secret used instead of a key; nil: none
-	Rehearsing bool               // a dry run: nothing is sent
-	Child      bool               // the gateway sends it for another request: without cache and guardrails
-	Lease      *egress.Lease      // memory of buffered bodies
-	Afterwards []func()           // run after the request is over
+	Headers      Headers
+	Internal     *InternalCall      // for requests by the gateway itself; nil: by a client
+	ClientSecret *ClientSecretToken // the client secret used instead of a key; nil: none
+	DryRun       bool               // a dry run: nothing is sent
+	Child        bool               // the gateway sends it for another request: without cache and guardrails
+	Lease        *egress.Lease      // memory of buffered bodies
+	Deferred     []func()           // run after the request is over
 }
 
 // Caller is the authenticated caller with its settings.
 type Caller struct {
-	Who       *identity.Principal
+	Principal *identity.Principal
 	View      *resource.View
 	WS        *tenant.Effective
 	Org       *tenant.Organisation // with the settings in force for the workspace
@@ -67,11 +67,11 @@ type Caller struct {
 	KeyInAuth bool                 // it was in Authorization
 }
 
-// Arrive starts the lifetime of a request. Its bodies are buffered in the memory of lease.
-func (q *Request) Arrive(d *Dependencies, req *http.Request, rt *routes.Route, id string, behalf *Behalf, lease *egress.Lease) {
-	q.doors, q.Route, q.PathID, q.Req, q.Behalf, q.Lease = d, rt, id, req, behalf, lease
-	q.Start = d.Now()
-	q.ULID = ulid.MustNewDefault(q.Start).String()
+// Start starts the lifetime of a request. Its bodies are buffered in the memory of lease.
+func (q *Request) Start(d *Dependencies, req *http.Request, rt *routes.Route, id string, behalf *InternalCall, lease *egress.Lease) {
+	q.doors, q.Route, q.PathID, q.Req, q.Internal, q.Lease = d, rt, id, req, behalf, lease
+	q.StartTime = d.Now()
+	q.ULID = ulid.MustNewDefault(q.StartTime).String()
 	if behalf != nil {
 		behalf.arrived(q.ULID)
 	}
@@ -97,48 +97,48 @@ func (q *Request) ServeAs(rt *routes.Route) { q.Route = rt }
 // WithHeaders returns a request with other headers, on a route that needs a provider.
 func WithHeaders(q *Request, ask Headers, h http.Header) *Request {
 	other, req, rt := *q, *q.Req, *q.Route
-	req.Header, rt.Own = h, false
-	other.Ask, other.Req, other.Route = ask, &req, &rt
+	req.Header, rt.BuiltIn = h, false
+	other.Headers, other.Req, other.Route = ask, &req, &rt
 	return &other
 }
 
 // Reuse gives the request the memory that End of another one returned.
-func (q *Request) Reuse(afterwards []func()) { q.Afterwards = afterwards }
+func (q *Request) Reuse(afterwards []func()) { q.Deferred = afterwards }
 
-// Descend makes q a child of a request that was admitted.
-func Descend(q *Request, parent Caller, ask Headers) {
-	q.Child, q.Caller, q.Ask = true, parent, ask
+// MakeChild makes q a child of a request that was admitted.
+func MakeChild(q *Request, parent Caller, ask Headers) {
+	q.Child, q.Caller, q.Headers = true, parent, ask
 	q.Trace()
 }
 
-// After registers f to be called once the request is over.
-func (q *Request) After(f func()) { q.Afterwards = append(q.Afterwards, f) }
+// Defer registers f to be called once the request is over.
+func (q *Request) Defer(f func()) { q.Deferred = append(q.Deferred, f) }
 
-// Over runs the functions registered by After.
-func (q *Request) Over() {
-	for _, f := range q.Afterwards {
+// RunDeferred runs the functions registered by Defer.
+func (q *Request) RunDeferred() {
+	for _, f := range q.Deferred {
 		f()
 	}
 }
 
-// Leave cancels the provider's response after a while, because the client has disconnected;
+// OnClientGone cancels the provider's response after a while, because the client has disconnected;
 // until then it is read, so that its cost is known.
-func (q *Request) Leave() {
+func (q *Request) OnClientGone() {
 	drain := time.AfterFunc(q.doors.DrainTime, q.Stop)
-	q.After(func() { drain.Stop() })
+	q.Defer(func() { drain.Stop() })
 }
 
-// Outlives lets the request continue after its handler has returned: the client is a connection
+// Detach lets the request continue after its handler has returned: the client is a connection
 // that other goroutines read.
-func (q *Request) Outlives() { q.alive.client.Stop() }
+func (q *Request) Detach() { q.alive.client.Stop() }
 
 // End frees the memory of a request. It returns the part that another request may reuse.
 func (q *Request) End() (afterwards []func()) {
 	q.alive.client.Stop()
 	q.Stop()
 	q.Lease.Free()
-	clear(q.Afterwards)
-	return q.Afterwards[:0]
+	clear(q.Deferred)
+	return q.Deferred[:0]
 }
 
 // lifetime is the context of a request's work. It outlives the pooled call.
@@ -154,7 +154,7 @@ func (l *lifetime) left() { time.AfterFunc(l.drain, l.End) }
 
 // Trace determines the trace ids of the request.
 func (q *Request) Trace() {
-	q.Ask.trace(q.Req)
+	q.Headers.trace(q.Req)
 }
 
 // Admit authenticates the caller, and reads its settings and the gateway headers. The trace is
@@ -162,9 +162,9 @@ func (q *Request) Trace() {
 func (q *Request) Admit() error {
 	err := q.identify()
 	if err != nil {
-		q.Ask.identify(q.Req.Header)
+		q.Headers.identify(q.Req.Header)
 	} else {
-		err = q.Ask.Read(q.Req.Header)
+		err = q.Headers.Read(q.Req.Header)
 	}
 	q.Trace()
 	return err
@@ -175,7 +175,7 @@ func (q *Request) identify() error {
 	if err := q.authenticate(); err != nil {
 		return err
 	}
-	who := q.Who
+	who := q.Principal
 	q.Lease.Of(q.doors.Memory, who.Scope.Org)
 	q.alive.lane.Of(who.Scope.Org, who.Scope.Workspace)
 	var err error
@@ -185,18 +185,18 @@ func (q *Request) identify() error {
 
 // withSettings returns a caller that may use the route of q with the settings that apply to it.
 func withSettings(ctx context.Context, q *Request, c Caller) (Caller, error) {
-	view, ws, err := q.mayAsk(ctx, c.Who)
+	view, ws, err := q.mayAsk(ctx, c.Principal)
 	if err != nil {
 		return c, err
 	}
-	org, err := tenant.LoadSettings(ctx, view, c.Who.Scope)
-	return Caller{c.Who, view, ws, org, c.Token, c.KeyInAuth}, err
+	org, err := tenant.LoadSettings(ctx, view, c.Principal.Scope)
+	return Caller{c.Principal, view, ws, org, c.Token, c.KeyInAuth}, err
 }
 
 // mayAsk checks whether a caller may use the route, in an active workspace.
 func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resource.View, *tenant.Effective, error) {
 	if who.Type == identity.OrganisationService {
-		if f := q.Route.Mistaken(q.Req.Method, q.Req.URL.EscapedPath()); f != nil {
+		if f := q.Route.MisdirectedFault(q.Req.Method, q.Req.URL.EscapedPath()); f != nil {
 			return nil, nil, f
 		}
 		return nil, nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "An organization key manages the gateway and cannot call models; use a workspace key")
@@ -219,14 +219,14 @@ func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resourc
 	return view, ws, nil
 }
 
-// Still re-reads the caller of a long-lived request. The error is a *fault.Fault if the key or
+// Reauthenticate re-reads the caller of a long-lived request. The error is a *fault.Fault if the key or
 // the workspace may no longer use the route.
-func (q *Request) Still(ctx context.Context) (*Caller, error) {
+func (q *Request) Reauthenticate(ctx context.Context) (*Caller, error) {
 	who, err := q.known(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now, err := withSettings(ctx, q, Caller{Who: who, Token: q.Token, KeyInAuth: q.KeyInAuth})
+	now, err := withSettings(ctx, q, Caller{Principal: who, Token: q.Token, KeyInAuth: q.KeyInAuth})
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (q *Request) Still(ctx context.Context) (*Caller, error) {
 // authenticate determines the caller by the key of the request, or by the principal that the
 // request is made for.
 func (q *Request) authenticate() error {
-	if q.Behalf == nil {
+	if q.Internal == nil {
 		token, inAuth, err := identity.Token(q.Req.Header)
 		q.Caller = Caller{Token: token, KeyInAuth: inAuth}
 		if err == nil && IsClientSecret(token) {
@@ -247,20 +247,20 @@ func (q *Request) authenticate() error {
 		}
 	}
 	who, err := q.known(q.Ctx)
-	q.Caller = Caller{Who: who, Token: q.Token, KeyInAuth: q.KeyInAuth}
+	q.Caller = Caller{Principal: who, Token: q.Token, KeyInAuth: q.KeyInAuth}
 	return err
 }
 
 // known returns the principal of the request's credential.
 func (q *Request) known(ctx context.Context) (*identity.Principal, error) {
 	switch {
-	case q.Behalf != nil:
-		if who := cmp.Or(q.Behalf.Closing, q.Behalf.Caller); who != nil {
+	case q.Internal != nil:
+		if who := cmp.Or(q.Internal.Closing, q.Internal.Caller); who != nil {
 			return who, nil // the initiator of the request checks whether it may continue
 		}
-		return q.doors.Auth.ByHash(ctx, q.Behalf.Key)
-	case q.Bound != nil:
-		return q.doors.Auth.ByHash(ctx, q.Bound.Key)
+		return q.doors.Auth.ByHash(ctx, q.Internal.Key)
+	case q.ClientSecret != nil:
+		return q.doors.Auth.ByHash(ctx, q.ClientSecret.Key)
 	}
 	return q.doors.Auth.Authenticate(ctx, q.Token, identity.AuthenticationAttempt{Request: q.Req})
 }
@@ -284,7 +284,7 @@ func unbind(q *Request) error {
 		return err
 	}
 	own.Header, own.URL = h, &at
-	q.Req, q.Bound, q.KeyInAuth = &own, s, false
+	q.Req, q.ClientSecret, q.KeyInAuth = &own, s, false
 	return nil
 }
 
@@ -292,7 +292,7 @@ func unbind(q *Request) error {
 func (q *Request) Now() time.Time { return q.doors.Now() }
 
 // Since returns the time since the request's arrival.
-func (q *Request) Since() time.Duration { return q.Now().Sub(q.Start) }
+func (q *Request) Since() time.Duration { return q.Now().Sub(q.StartTime) }
 
 // Fail reports a failure that the caller does not see.
 func (q *Request) Fail(where string, err error) {
@@ -322,19 +322,19 @@ type Admitted struct {
 
 // Admitted returns the results of the request's admission.
 func (q *Request) Admitted() Admitted {
-	return Admitted{Caller: q.Caller, Route: q.Route, Req: q.Req, start: q.Start, ask: q.Ask, bound: q.Bound}
+	return Admitted{Caller: q.Caller, Route: q.Route, Req: q.Req, start: q.StartTime, ask: q.Headers, bound: q.ClientSecret}
 }
 
 // Share makes q, which has arrived, a second attempt of an admitted request: it has its own
 // lifetime, memory and id, and everything else of that request.
 func (q *Request) Share(of *Admitted) {
-	q.Caller, q.Start, q.Ask, q.Bound = of.Caller, of.start, of.ask, of.bound
-	q.Lease.Of(q.doors.Memory, q.Who.Scope.Org)
-	q.alive.lane.Of(q.Who.Scope.Org, q.Who.Scope.Workspace)
+	q.Caller, q.StartTime, q.Headers, q.ClientSecret = of.Caller, of.start, of.ask, of.bound
+	q.Lease.Of(q.doors.Memory, q.Principal.Scope.Org)
+	q.alive.lane.Of(q.Principal.Scope.Org, q.Principal.Scope.Workspace)
 }
 
-// Behalf names the principal of a request that the gateway itself makes.
-type Behalf struct {
+// InternalCall names the principal of a request that the gateway itself makes.
+type InternalCall struct {
 	Key     string              // hash of the API key
 	Closing *identity.Principal // instead of a key that is no longer valid: see Mux.Admits
 	Caller  *identity.Principal // of the parent request, instead of a key
@@ -351,22 +351,22 @@ type Behalf struct {
 	Rows bool
 }
 
-func (b *Behalf) arrived(id string) { b.Request = id }
+func (b *InternalCall) arrived(id string) { b.Request = id }
 
-func (b *Behalf) charge() { b.Charged = true }
+func (b *InternalCall) charge() { b.Charged = true }
 
 // CarriesRows reports whether the request transfers rows that are judged one by one.
-func (q *Request) CarriesRows() bool { return q.Behalf != nil && q.Behalf.Rows }
+func (q *Request) CarriesRows() bool { return q.Internal != nil && q.Internal.Rows }
 
 // Settles reports whether the request polls for the end of earlier work.
-func (q *Request) Settles() bool { return q.Behalf != nil && q.Behalf.Settling }
+func (q *Request) Settles() bool { return q.Internal != nil && q.Internal.Settling }
 
-// OnlyLooked reports whether it was such a poll without a charge.
-func (q *Request) OnlyLooked() bool { return q.Settles() && !q.Behalf.Charged }
+// IsUnchargedPoll reports whether it was such a poll without a charge.
+func (q *Request) IsUnchargedPoll() bool { return q.Settles() && !q.Internal.Charged }
 
 // Prices records that the request has charged the usage, for its initiator.
 func (q *Request) Prices() {
-	if q.Behalf != nil {
-		q.Behalf.charge()
+	if q.Internal != nil {
+		q.Internal.charge()
 	}
 }

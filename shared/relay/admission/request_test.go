@@ -22,7 +22,7 @@ func arrived(t *testing.T, d *Dependencies, header http.Header) *Request {
 	q := new(Request)
 	req := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", nil)
 	req.Header = header
-	q.Arrive(d, req, &routes.Route{}, "", nil, new(egress.Lease))
+	q.Start(d, req, &routes.Route{}, "", nil, new(egress.Lease))
 	t.Cleanup(func() { q.End() })
 	return q
 }
@@ -78,7 +78,7 @@ func TestTheHashOfAKeyNamesIt(t *testing.T) {
 	if q.KeyHash() != identity.HashToken("gw-key") {
 		t.Error("the hash is of another key")
 	}
-	q.Behalf = &Behalf{Key: "of another"}
+	q.Internal = &InternalCall{Key: "of another"}
 	if q.KeyHash() != "of another" {
 		t.Error("a request on behalf of somebody is that key's")
 	}
@@ -99,7 +99,7 @@ func TestWhatIsLogged(t *testing.T) {
 	} {
 		q := arrived(t, &Dependencies{}, http.Header{})
 		q.Org = &tenant.Organisation{Settings: tenant.Settings{EnforceDebug: c.enforced, RequestLogging: c.setting, BlockInlineConfig: c.asked}}
-		q.Ask.NoBodies = c.asked
+		q.Headers.NoBodies = c.asked
 		if q.Logs() != c.logs {
 			t.Errorf("%+v: %t", c, q.Logs())
 		}
@@ -122,11 +122,11 @@ func TestALifeEndsOnce(t *testing.T) {
 	var told []string
 	q := arrived(t, &Dependencies{Fault: func(where, request string, err error) { told = append(told, where, request, err.Error()) }, DrainTime: time.Hour}, http.Header{})
 	done := 0
-	q.After(func() { done++ })
-	q.Leave()
+	q.Defer(func() { done++ })
+	q.OnClientGone()
 	q.Fail("nothing", nil)
 	q.Fail("here", errors.New("broken"))
-	if q.Over(); done != 1 || !slices.Equal(told, []string{"here", q.ULID, "broken"}) {
+	if q.RunDeferred(); done != 1 || !slices.Equal(told, []string{"here", q.ULID, "broken"}) {
 		t.Errorf("%d, %v", done, told)
 	}
 	if q.Ctx.Err() != nil {

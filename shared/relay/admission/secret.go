@@ -49,8 +49,8 @@ func (r *ClientSecretScope) binding(org string, k store.Key) seal.Binding {
 	return seal.Binding{Org: org, Table: string(store.Keys), PK: k.PK(), SK: k.SK()}
 }
 
-// Keep stores a secret and returns its credential.
-func (r *ClientSecretScope) Keep(ctx context.Context, sc store.Scope, s *ClientSecretToken) (raw string, err error) {
+// Store stores a secret and returns its credential.
+func (r *ClientSecretScope) Store(ctx context.Context, sc store.Scope, s *ClientSecretToken) (raw string, err error) {
 	var random [32]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
 	raw = prefix + base64.RawURLEncoding.EncodeToString(random[:])
@@ -184,8 +184,8 @@ func (s *ClientSecretToken) opens(model, intent string) error {
 	return nil
 }
 
-// Opening returns the event that applies the settings to a new session; nil without any.
-func (s *ClientSecretToken) Opening() []byte {
+// FirstEvent returns the event that applies the settings to a new session; nil without any.
+func (s *ClientSecretToken) FirstEvent() []byte {
 	if len(s.Settings) == 0 {
 		return nil
 	}

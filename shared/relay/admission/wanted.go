@@ -25,7 +25,7 @@ const MaxSecretRequest = 128 << 10
 
 // SecretRequest is a request for a secret.
 type SecretRequest struct {
-	Shape         routes.SecretShape
+	Format        routes.SecretFormat
 	Model         string // as requested, with @slug/; "" if the config determines it
 	Transcribes   bool
 	Transcription string // the model that transcribes audio; "" for none
@@ -35,8 +35,8 @@ type SecretRequest struct {
 }
 
 // ReadSecretRequest reads the body of a request for a secret. The error names all invalid fields.
-func ReadSecretRequest(shape routes.SecretShape, body []byte) (*SecretRequest, error) {
-	w := &SecretRequest{Shape: shape, TTL: usualTTL * time.Second, Transcribes: shape == routes.TranscriptionSecret}
+func ReadSecretRequest(shape routes.SecretFormat, body []byte) (*SecretRequest, error) {
+	w := &SecretRequest{Format: shape, TTL: usualTTL * time.Second, Transcribes: shape == routes.TranscriptionSecret}
 	if shape != routes.ClientSecret {
 		w.TTL = usualTTLOld * time.Second
 	}
@@ -88,7 +88,7 @@ func ReadSecretRequest(shape routes.SecretShape, body []byte) (*SecretRequest, e
 	return w, nil
 }
 
-func transcriptionAt(shape routes.SecretShape) string {
+func transcriptionAt(shape routes.SecretFormat) string {
 	if shape == routes.ClientSecret {
 		return "audio.input.transcription.model"
 	}
@@ -170,7 +170,7 @@ func (w *SecretRequest) Secret() (*ClientSecretToken, error) {
 			own[name] = value
 		}
 	}
-	beta := w.Shape != routes.ClientSecret
+	beta := w.Format != routes.ClientSecret
 	if !beta && own["type"] == nil {
 		own["type"] = json.RawMessage(`"` + w.kind() + `"`)
 	}
@@ -194,8 +194,8 @@ func (w *SecretRequest) kind() string {
 	return "realtime"
 }
 
-// Answer returns the response for a created secret; id is that of the session.
-func (w *SecretRequest) Answer(raw, id string, until time.Time) ([]byte, error) {
+// Response returns the response for a created secret; id is that of the session.
+func (w *SecretRequest) Response(raw, id string, until time.Time) ([]byte, error) {
 	session := map[string]any{}
 	for name, value := range w.settings {
 		session[name] = value
@@ -205,7 +205,7 @@ func (w *SecretRequest) Answer(raw, id string, until time.Time) ([]byte, error) 
 		session["object"] = "realtime.transcription_session"
 	}
 	var out any = session
-	switch w.Shape {
+	switch w.Format {
 	case routes.ClientSecret:
 		session["type"] = w.kind()
 		out = map[string]any{"value": raw, "expires_at": until.Unix(), "session": session}

@@ -109,8 +109,8 @@ func (r *Requests) key(id string) store.Key {
 	return r.Scope.Partition("APPROVAL").Key(hex.EncodeToString(sum[:]))
 }
 
-// Ask records a request and returns its id.
-func (r *Requests) Ask(ctx context.Context, c *Call) (id string, err error) {
+// Create records a request and returns its id.
+func (r *Requests) Create(ctx context.Context, c *Call) (id string, err error) {
 	id = Prefix + rand.Text() + "_" + c.ID
 	now := r.Now()
 	row := store.Row{

@@ -33,7 +33,7 @@ func TestApprovalIsGoodForOneCall(t *testing.T) {
 	call := Call{ID: "call_1", Server: "@s", Tool: "add", Arguments: `{"a":1}`}
 	ask := func() string {
 		t.Helper()
-		id, err := r.Ask(ctx, &call)
+		id, err := r.Create(ctx, &call)
 		if err != nil || ModelID(id) != call.ID || id == Prefix+call.ID {
 			t.Fatal(id, err)
 		}
@@ -88,7 +88,7 @@ func TestConcurrentApprovalsMakeOneCall(t *testing.T) {
 	t.Parallel()
 	r := requests(t, "w", newTable(t))
 	call := Call{ID: "call_1", Server: "@s", Tool: "add"}
-	id, err := r.Ask(context.Background(), &call)
+	id, err := r.Create(context.Background(), &call)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,29 +136,29 @@ func (r *rowReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Awaited is a background response or interaction that is charged even if its client never reads
+// PolledResponse is a background response or interaction that is charged even if its client never reads
 // it. It is stored only in messages, sealed, because its headers may hold a credential of the
 // client.
-type Awaited struct {
+type PolledResponse struct {
 	ID      string      `json:"id"`             // at the provider
 	Path    string      `json:"path,omitempty"` // path of the reads, below the base; empty: that of a response
 	Place   string      `json:"place"`
 	Org     bool        `json:"org,omitempty"` // Place belongs to the organization, not to the workspace
 	Key     string      `json:"key"`           // hash of the API key that created it
-	Maker   Maker       `json:"maker"`
+	Creator Creator     `json:"maker"`
 	Headers http.Header `json:"headers"` // headers of the reads, which select the provider
-	Made    int64       `json:"made"`    // Unix seconds
-	Looks   int         `json:"looks,omitempty"`
+	Created int64       `json:"made"`    // Unix seconds
+	Polls   int         `json:"looks,omitempty"`
 	Unknown int         `json:"unknown,omitempty"` // how often the provider reported it as missing
 }
 
 // ReadAt is the path of the reads, below the base.
-func (a *Awaited) ReadAt() string { return cmp.Or(a.Path, "/responses/"+url.PathEscape(a.ID)) }
+func (a *PolledResponse) ReadAt() string { return cmp.Or(a.Path, "/responses/"+url.PathEscape(a.ID)) }
 
 // Limits for awaiting a response.
 const (
-	// AwaitedFor is how long after its creation a response is polled.
-	AwaitedFor = 24 * time.Hour
+	// MaxPollAge is how long after its creation a response is polled.
+	MaxPollAge = 24 * time.Hour
 	// MaxUnknown is how often a provider may report a response as missing. It is more than once,
 	// because the provider's replicas may lag.
 	MaxUnknown = 3
@@ -166,10 +166,10 @@ const (
 	firstLook = time.Minute
 )
 
-// Again counts a poll of a response that has not ended. It returns false once the provider has
+// CountPoll counts a poll of a response that has not ended. It returns false once the provider has
 // repeatedly reported it as missing.
-func (a *Awaited) Again(missing bool) bool {
-	a.Looks++
+func (a *PolledResponse) CountPoll(missing bool) bool {
+	a.Polls++
 	if missing {
 		a.Unknown++
 	}
@@ -177,17 +177,17 @@ func (a *Awaited) Again(missing bool) bool {
 }
 
 // until returns the wait before the next poll of a response, which grows with each.
-func (s *Batches) until(a *Awaited) time.Duration {
-	first := s.Look
+func (s *Batches) until(a *PolledResponse) time.Duration {
+	first := s.FirstPoll
 	if first <= 0 {
 		first = firstLook
 	}
-	d := first << min(a.Looks, 10)
+	d := first << min(a.Polls, 10)
 	return min(d, queue.MaxDelay)
 }
 
-// Await returns the message for the next poll of a response.
-func (s *Batches) Await(ctx context.Context, sc store.Scope, a *Awaited) (out queue.Outgoing, err error) {
+// SchedulePoll returns the message for the next poll of a response.
+func (s *Batches) SchedulePoll(ctx context.Context, sc store.Scope, a *PolledResponse) (out queue.Outgoing, err error) {
 	plain, err := json.Marshal(a)
 	if err != nil {
 		return out, err
@@ -200,13 +200,13 @@ func (s *Batches) Await(ctx context.Context, sc store.Scope, a *Awaited) (out qu
 	return out, out.Check()
 }
 
-// OpenAwaited reads the response to poll from a message.
-func (s *Batches) OpenAwaited(ctx context.Context, step Step) (*Awaited, error) {
+// OpenPolled reads the response to poll from a message.
+func (s *Batches) OpenPolled(ctx context.Context, step Step) (*PolledResponse, error) {
 	plain, err := s.Sealer.Open(ctx, awaitedBinding(step.Scope(), step.Batch), step.Awaited)
 	if err != nil {
 		return nil, fmt.Errorf("managed: awaited response: %w", err)
 	}
-	a := new(Awaited)
+	a := new(PolledResponse)
 	if err := json.Unmarshal(plain, a); err != nil {
 		return nil, fmt.Errorf("managed: awaited response: %w", err)
 	}
@@ -226,7 +226,7 @@ type Step struct {
 	Batch     string `json:"batch"`
 	Step      int64  `json:"step"`
 	Sweep     bool   `json:"sweep,omitempty"`   // instead: look for stalled batches
-	Awaited   []byte `json:"awaited,omitempty"` // instead: poll the response named by Batch; see Awaited
+	Awaited   []byte `json:"awaited,omitempty"` // instead: poll the response named by Batch; see PolledResponse
 }
 
 // Scope is the workspace of the batch.

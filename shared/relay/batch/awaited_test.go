@@ -14,12 +14,12 @@ import (
 // later than the previous one, up to the longest delay of a queue.
 func TestAnAwaitedResponseTravelsSealed(t *testing.T) {
 	s, _ := batches(t)
-	a := &Awaited{ID: "resp_1", Place: "openai", Org: true, Key: "hash", Maker: Maker{KeyID: "k"}, Headers: http.Header{"Authorization": {"Bearer sk-of-the-client"}}, Made: 7}
+	a := &PolledResponse{ID: "resp_1", Place: "openai", Org: true, Key: "hash", Creator: Creator{KeyID: "k"}, Headers: http.Header{"Authorization": {"Bearer sk-of-the-client"}}, Created: 7}
 	var before time.Duration
-	for a.Looks = range 12 {
-		out, err := s.Await(t.Context(), mine, a)
-		if err != nil || out.Delay < before || out.Delay > queue.MaxDelay || a.Looks == 0 && out.Delay != time.Minute {
-			t.Fatalf("look %d: %v after %v: %v", a.Looks, out.Delay, before, err)
+	for a.Polls = range 12 {
+		out, err := s.SchedulePoll(t.Context(), mine, a)
+		if err != nil || out.Delay < before || out.Delay > queue.MaxDelay || a.Polls == 0 && out.Delay != time.Minute {
+			t.Fatalf("look %d: %v after %v: %v", a.Polls, out.Delay, before, err)
 		}
 		before = out.Delay
 		if bytes.Contains(out.Body, []byte("sk-of-the-client")) {
@@ -29,8 +29,8 @@ func TestAnAwaitedResponseTravelsSealed(t *testing.T) {
 		if err != nil || step.Scope() != mine || step.Awaited == nil {
 			t.Fatalf("%+v, %v", step, err)
 		}
-		got, err := s.OpenAwaited(t.Context(), step)
-		if err != nil || got.ID != a.ID || got.Looks != a.Looks || !got.Org || got.Headers.Get("Authorization") == "" || got.Made != 7 {
+		got, err := s.OpenPolled(t.Context(), step)
+		if err != nil || got.ID != a.ID || got.Polls != a.Polls || !got.Org || got.Headers.Get("Authorization") == "" || got.Created != 7 {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		for _, other := range []Step{
@@ -39,7 +39,7 @@ func TestAnAwaitedResponseTravelsSealed(t *testing.T) {
 			{Org: mine.Org, Workspace: mine.Workspace, Batch: step.Batch, Awaited: step.Awaited[1:]},
 			{Org: mine.Org, Workspace: mine.Workspace, Batch: step.Batch, Awaited: []byte("{}")},
 		} {
-			if got, err := s.OpenAwaited(t.Context(), other); err == nil {
+			if got, err := s.OpenPolled(t.Context(), other); err == nil {
 				t.Errorf("%+v is read as %+v", other, got)
 			}
 		}

@@ -11,7 +11,7 @@
 // that died, is found and resumed.
 //
 // The same queue carries a provider's background responses, each in the message of its next
-// poll: see Awaited.
+// poll: see PolledResponse.
 //
 // The package also stores files, and notes on jobs, for providers that cannot store them, and the
 // files of batches that the gateway runs itself.

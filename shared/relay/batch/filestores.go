@@ -27,9 +27,9 @@ type FileStores struct {
 	Sealer seal.Sealer
 }
 
-// HeldFiles stores the files of one workspace: for providers that cannot store them, or those that
+// WorkspaceFiles stores the files of one workspace: for providers that cannot store them, or those that
 // the gateway manages itself.
-type HeldFiles struct {
+type WorkspaceFiles struct {
 	*FileStores
 	scope  store.Scope
 	prefix string // of the ids
@@ -37,8 +37,8 @@ type HeldFiles struct {
 }
 
 var (
-	_ chat.JobFiles = HeldFiles{}
-	_ FileStore     = HeldFiles{}
+	_ chat.JobFiles = WorkspaceFiles{}
+	_ FileStore     = WorkspaceFiles{}
 )
 
 // Limits of stored files.
@@ -52,34 +52,36 @@ const (
 	maxFileID = 512 // bytes; longer ids do not exist
 )
 
-// Of returns the store of files that the workspace's providers cannot store.
-func (r *FileStores) Of(sc store.Scope) chat.JobFiles { return HeldFiles{r, sc, idPrefix, "HELD"} }
+// ForProviders returns the store of files that the workspace's providers cannot store.
+func (r *FileStores) ForProviders(sc store.Scope) chat.JobFiles {
+	return WorkspaceFiles{r, sc, idPrefix, "HELD"}
+}
 
-// Own returns the store of files that the gateway manages itself.
-func (r *FileStores) Own(sc store.Scope) HeldFiles {
-	return HeldFiles{r, sc, FilePrefix, "MANAGED"}
+// BuiltIn returns the store of files that the gateway manages itself.
+func (r *FileStores) BuiltIn(sc store.Scope) WorkspaceFiles {
+	return WorkspaceFiles{r, sc, FilePrefix, "MANAGED"}
 }
 
 // folder returns the prefix of the workspace's files of one day: days sort in order.
-func (r HeldFiles) folder() string {
+func (r WorkspaceFiles) folder() string {
 	return folders + hex.EncodeToString([]byte(r.scope.Org)) + "/" + hex.EncodeToString([]byte(r.scope.Workspace)) + "/"
 }
 
 func dayOf(t time.Time) string { return t.UTC().Format("20060102") }
 
 // chunk returns the key of one chunk of a file.
-func (r HeldFiles) chunk(f *chat.HeldFile, n int) string {
+func (r WorkspaceFiles) chunk(f *chat.HeldFile, n int) string {
 	return r.folder() + dayOf(time.Unix(f.Created, 0)) + "/" + f.ID + "/" + strconv.Itoa(n)
 }
 
-func (r HeldFiles) binding(place string) seal.Binding {
+func (r WorkspaceFiles) binding(place string) seal.Binding {
 	return seal.Binding{Org: r.scope.Org, Table: "held", PK: r.folder(), SK: place}
 }
 
-func (r HeldFiles) row(id string) store.Key { return r.scope.Partition(r.list).Key(id) }
+func (r WorkspaceFiles) row(id string) store.Key { return r.scope.Partition(r.list).Key(id) }
 
 // Save implements chat.JobFiles.
-func (r HeldFiles) Save(ctx context.Context, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
+func (r WorkspaceFiles) Save(ctx context.Context, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
 	if r.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "file", "This installation cannot store files")
 	}
@@ -94,7 +96,7 @@ func (r HeldFiles) Save(ctx context.Context, name string, src io.Reader, purpose
 
 // SaveAs implements Room. It does not remove the chunks of a failed attempt: another process may
 // have continued the batch and stored its file under the same id.
-func (r HeldFiles) SaveAs(ctx context.Context, id, name, purpose string, src io.Reader) (*chat.HeldFile, error) {
+func (r WorkspaceFiles) SaveAs(ctx context.Context, id, name, purpose string, src io.Reader) (*chat.HeldFile, error) {
 	f, err := r.save(ctx, id, name, src, func() (string, error) { return purpose, nil })
 	if err != nil {
 		return nil, err
@@ -103,7 +105,7 @@ func (r HeldFiles) SaveAs(ctx context.Context, id, name, purpose string, src io.
 }
 
 // save writes a file. On an error it also returns the partially written file.
-func (r HeldFiles) save(ctx context.Context, id, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
+func (r WorkspaceFiles) save(ctx context.Context, id, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
 	now := r.Now()
 	size, err := r.fill(ctx, &chat.HeldFile{ID: id, Created: now.Unix()}, src)
 	what := ""
@@ -118,7 +120,7 @@ func (r HeldFiles) save(ctx context.Context, id, name string, src io.Reader, pur
 }
 
 // fill writes the chunks of a file and returns its size.
-func (r HeldFiles) fill(ctx context.Context, f *chat.HeldFile, src io.Reader) (size int64, err error) {
+func (r WorkspaceFiles) fill(ctx context.Context, f *chat.HeldFile, src io.Reader) (size int64, err error) {
 	p := make([]byte, chunkSize)
 	for n := 0; ; n++ {
 		got, err := io.ReadFull(src, p)
@@ -146,7 +148,7 @@ func (r HeldFiles) fill(ctx context.Context, f *chat.HeldFile, src io.Reader) (s
 }
 
 // enter writes the row of a file, which makes it visible.
-func (r HeldFiles) enter(ctx context.Context, f *chat.HeldFile) error {
+func (r WorkspaceFiles) enter(ctx context.Context, f *chat.HeldFile) error {
 	row := store.Row{Key: r.row(f.ID), Expires: time.Unix(f.Expires, 0), Item: store.Item{
 		"name": f.Name, "purpose": f.Purpose, "bytes": f.Bytes, "created": f.Created, "until": f.Expires,
 	}}
@@ -157,7 +159,7 @@ func (r HeldFiles) enter(ctx context.Context, f *chat.HeldFile) error {
 }
 
 // drop deletes the chunks of a file.
-func (r HeldFiles) drop(ctx context.Context, f *chat.HeldFile) {
+func (r WorkspaceFiles) drop(ctx context.Context, f *chat.HeldFile) {
 	for n := range int(f.Bytes/chunkSize) + 1 {
 		if r.Bucket.Delete(ctx, r.chunk(f, n)) != nil {
 			return // they expire with their day
@@ -167,7 +169,7 @@ func (r HeldFiles) drop(ctx context.Context, f *chat.HeldFile) {
 
 // sweep deletes some of the workspace's expired chunks. If the bucket expires objects
 // automatically there are none.
-func (r HeldFiles) sweep(ctx context.Context) {
+func (r WorkspaceFiles) sweep(ctx context.Context) {
 	keys, err := r.Bucket.List(ctx, r.folder(), "", sweepPage)
 	if err != nil {
 		return
@@ -186,7 +188,7 @@ func fileOf(id string, item store.Item) *chat.HeldFile {
 }
 
 // File implements chat.JobFiles.
-func (r HeldFiles) File(ctx context.Context, id string) (*chat.HeldFile, error) {
+func (r WorkspaceFiles) File(ctx context.Context, id string) (*chat.HeldFile, error) {
 	if len(id) > maxFileID || !strings.HasPrefix(id, r.prefix) {
 		return nil, nil
 	}
@@ -201,7 +203,7 @@ func (r HeldFiles) File(ctx context.Context, id string) (*chat.HeldFile, error) 
 }
 
 // Remove implements chat.JobFiles.
-func (r HeldFiles) Remove(ctx context.Context, id string) (bool, error) {
+func (r WorkspaceFiles) Remove(ctx context.Context, id string) (bool, error) {
 	f, err := r.File(ctx, id)
 	if err != nil || f == nil {
 		return false, err
@@ -214,7 +216,7 @@ func (r HeldFiles) Remove(ctx context.Context, id string) (bool, error) {
 }
 
 // Files implements chat.JobFiles.
-func (r HeldFiles) Files(ctx context.Context, purpose, after string, limit int) (page []chat.HeldFile, more bool, err error) {
+func (r WorkspaceFiles) Files(ctx context.Context, purpose, after string, limit int) (page []chat.HeldFile, more bool, err error) {
 	q := store.Query{Partition: r.scope.Partition(r.list), Reverse: true}
 	if after != "" {
 		f, err := r.File(ctx, after)
@@ -246,19 +248,19 @@ func (r HeldFiles) Files(ctx context.Context, purpose, after string, limit int) 
 }
 
 // Open implements chat.JobFiles.
-func (r HeldFiles) Open(ctx context.Context, f *chat.HeldFile) io.ReadCloser {
+func (r WorkspaceFiles) Open(ctx context.Context, f *chat.HeldFile) io.ReadCloser {
 	return r.OpenAt(ctx, f, 0)
 }
 
 // OpenAt implements Room.
-func (r HeldFiles) OpenAt(ctx context.Context, f *chat.HeldFile, offset int64) io.ReadCloser {
+func (r WorkspaceFiles) OpenAt(ctx context.Context, f *chat.HeldFile, offset int64) io.ReadCloser {
 	return &reader{ctx: ctx, room: r, file: f, next: int(offset / chunkSize), skip: int(offset % chunkSize), left: f.Bytes - offset}
 }
 
 // reader opens one chunk after the other.
 type reader struct {
 	ctx   context.Context
-	room  HeldFiles
+	room  WorkspaceFiles
 	file  *chat.HeldFile
 	next  int
 	skip  int // bytes of the next chunk before the offset
@@ -300,10 +302,10 @@ const (
 )
 
 // noteRow returns the key of a note on a job of the workspace.
-func (r HeldFiles) noteRow(id string) store.Key { return r.scope.Partition("JOBNOTE").Key(id) }
+func (r WorkspaceFiles) noteRow(id string) store.Key { return r.scope.Partition("JOBNOTE").Key(id) }
 
 // Note implements chat.JobFiles.
-func (r HeldFiles) Note(ctx context.Context, id string, note []byte) error {
+func (r WorkspaceFiles) Note(ctx context.Context, id string, note []byte) error {
 	if id == "" || len(id) > maxFileID || len(note) > maxNote {
 		return fault.Invalid("metadata", "metadata must have at most %d bytes", maxNote)
 	}
@@ -319,7 +321,7 @@ func (r HeldFiles) Note(ctx context.Context, id string, note []byte) error {
 }
 
 // Noted implements chat.JobFiles.
-func (r HeldFiles) Noted(ctx context.Context, ids ...string) (map[string][]byte, error) {
+func (r WorkspaceFiles) Noted(ctx context.Context, ids ...string) (map[string][]byte, error) {
 	byKey := make(map[store.Key]string, len(ids))
 	keys := make([]store.Key, 0, len(ids))
 	for _, id := range ids {

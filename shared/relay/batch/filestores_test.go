@@ -34,7 +34,7 @@ func TestAFailedTryLeavesTheFileOfAnother(t *testing.T) {
 	}
 	now := time.Now()
 	rooms := &FileStores{Now: func() time.Time { return now }, Table: tables.Table(store.Usage), Bucket: bucket, Sealer: seal.New(master, time.Now)}
-	room := rooms.Own(store.Scope{Org: "o", Workspace: "w"})
+	room := rooms.BuiltIn(store.Scope{Org: "o", Workspace: "w"})
 	rows := strings.Repeat(`{"custom_id":"a"}`+"\n", 100_000) // more than a chunk
 	const id = "gw_file_1_output"
 	if _, err := room.SaveAs(t.Context(), id, "rows.jsonl", "batch_output", strings.NewReader(rows)); err != nil {

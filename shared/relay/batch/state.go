@@ -49,12 +49,12 @@ type Definition struct {
 	Options  map[string]string `json:"options,omitempty"` // headers of the rows
 	Create   json.RawMessage   `json:"create,omitempty"`  // further fields for the provider's own batch
 	Key      string            `json:"key"`               // hash of the API key that created the batch
-	Maker    Maker             `json:"maker,omitzero"`
+	Creator  Creator           `json:"maker,omitzero"`
 }
 
-// Maker is the creator of a batch, for its records. It is stored because a deleted key can no
+// Creator is the creator of a batch, for its records. It is stored because a deleted key can no
 // longer be looked up, while its batch at a provider must be ended.
-type Maker struct {
+type Creator struct {
 	KeyID string `json:"key_id"`
 	Type  string `json:"type"`
 	User  string `json:"user,omitempty"`
@@ -93,9 +93,9 @@ type Progress struct {
 	Outcome    Status    `json:"outcome,omitempty"` // the final state in preparation
 	Problems   []Problem `json:"problems,omitempty"`
 
-	Total int64 `json:"total,omitempty"`
-	Good  int64 `json:"good,omitempty"`
-	Bad   int64 `json:"bad,omitempty"`
+	Total     int64 `json:"total,omitempty"`
+	Succeeded int64 `json:"good,omitempty"`
+	Bad       int64 `json:"bad,omitempty"`
 
 	// Step counts the completed steps. A message is for one step; others are stale.
 	Step   int64 `json:"step"`
@@ -175,7 +175,7 @@ func (p *Progress) Validated(problems []Problem, rows int, stage string, now tim
 // Fail ends a batch that cannot continue; results that it has are written first.
 func (p *Progress) Fail(why Problem, now time.Time) {
 	p.Problems = append(p.Problems, why)
-	if p.Outcome == "" && p.Provider.Stage == "" && p.Good+p.Bad > 0 {
+	if p.Outcome == "" && p.Provider.Stage == "" && p.Succeeded+p.Bad > 0 {
 		p.Finalize(Failed, now)
 		return
 	}
@@ -220,8 +220,8 @@ type Batch struct {
 	until  int64  // Unix milliseconds
 }
 
-// HeldBy returns the holder of the batch's current lease; "" if there is none.
-func (b *Batch) HeldBy(now time.Time) string {
+// Holder returns the holder of the batch's current lease; "" if there is none.
+func (b *Batch) Holder(now time.Time) string {
 	if b.until <= now.UnixMilli() {
 		return ""
 	}
@@ -245,7 +245,7 @@ func (b *Batch) Append(dst []byte, details bool) []byte {
 	o.Str("status", string(b.Status))
 	job.AppendStanding(o, &job.Standing{
 		Status: string(b.Status), Output: b.Output, Errors: b.Progress.Errors, Created: b.Created, Began: b.Began, Expires: b.Expires, Finalizing: b.Finalizing,
-		Cancelling: b.Cancelling, Ended: b.Ended, Total: b.Total, Completed: b.Good, Failed: b.Bad, Metadata: b.Metadata,
+		Cancelling: b.Cancelling, Ended: b.Ended, Total: b.Total, Completed: b.Succeeded, Failed: b.Bad, Metadata: b.Metadata,
 	})
 	if details {
 		b.appendDetails(o)
@@ -309,8 +309,8 @@ func (b *Batch) appendDetails(o *upstream.Object) {
 	o.Close('}')
 }
 
-// Answered writes the output row of a request that got a status.
-func Answered(dst []byte, batch string, line int, custom string, status int, request string, body []byte) []byte {
+// AppendResult writes the output row of a request that got a status.
+func AppendResult(dst []byte, batch string, line int, custom string, status int, request string, body []byte) []byte {
 	o := beginRow(dst, batch, line, custom)
 	o.Key("response")
 	o.Open('{')
@@ -327,8 +327,8 @@ func Answered(dst []byte, batch string, line int, custom string, status int, req
 	return append(o.B, "}\n"...)
 }
 
-// Unanswered writes the output row of a request that got no response.
-func Unanswered(dst []byte, batch string, line int, custom, code, message string) []byte {
+// AppendFailure writes the output row of a request that got no response.
+func AppendFailure(dst []byte, batch string, line int, custom, code, message string) []byte {
 	o := beginRow(dst, batch, line, custom)
 	o.Raw("response", []byte("null"))
 	o.Key("error")

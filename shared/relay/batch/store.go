@@ -47,14 +47,14 @@ func compact(dst, body []byte) []byte {
 
 // Batches stores batches. It is safe for concurrent use.
 type Batches struct {
-	Now    func() time.Time
-	Store  store.Store
-	Sealer seal.Sealer
-	Look   time.Duration // before the first poll of an awaited response; 0: a minute
+	Now       func() time.Time
+	Store     store.Store
+	Sealer    seal.Sealer
+	FirstPoll time.Duration // before the first poll of an awaited response; 0: a minute
 }
 
-// Due identifies an unfinished batch.
-type Due struct {
+// Unfinished identifies an unfinished batch.
+type Unfinished struct {
 	Scope store.Scope
 	ID    string
 }
@@ -200,10 +200,10 @@ func (s *Batches) Change(ctx context.Context, sc store.Scope, id, holder string,
 	return nil, fault.Unavailable(store.ErrContended)
 }
 
-// Take acquires the lease for holder, for d, for the step of a message. It returns ErrTaken if
+// AcquireLease acquires the lease for holder, for d, for the step of a message. It returns ErrTaken if
 // another holds it, or the step is done. alone: no other process uses the store, so that the
 // lease of another process belongs to one that died.
-func (s *Batches) Take(ctx context.Context, sc store.Scope, id, holder string, step int64, d time.Duration, alone bool) (*Batch, error) {
+func (s *Batches) AcquireLease(ctx context.Context, sc store.Scope, id, holder string, step int64, d time.Duration, alone bool) (*Batch, error) {
 	return s.Change(ctx, sc, id, "", func(b *Batch) error {
 		return b.take(holder, step, s.Now(), d, alone)
 	})
@@ -211,7 +211,7 @@ func (s *Batches) Take(ctx context.Context, sc store.Scope, id, holder string, s
 
 // take gives holder the lease from now, for d.
 func (b *Batch) take(holder string, step int64, now time.Time, d time.Duration, alone bool) error {
-	other := b.HeldBy(now)
+	other := b.Holder(now)
 	if alone && !sameProcess(other, holder) {
 		other = ""
 	}
@@ -267,8 +267,8 @@ func (s *Batches) Cancel(ctx context.Context, sc store.Scope, id string) (*Batch
 }
 
 // Overdue returns the batches with a step that is overdue by more than late and without a lease.
-// Finished batches are removed from the list. alone is as for Take.
-func (s *Batches) Overdue(ctx context.Context, late time.Duration, process string, alone bool) (due []Due, steps []int64, err error) {
+// Finished batches are removed from the list. alone is as for AcquireLease.
+func (s *Batches) Overdue(ctx context.Context, late time.Duration, process string, alone bool) (due []Unfinished, steps []int64, err error) {
 	q := store.Query{Partition: store.System("RUNS")}
 	for {
 		rows, err := s.table().Query(ctx, q)
@@ -276,7 +276,7 @@ func (s *Batches) Overdue(ctx context.Context, late time.Duration, process strin
 			return due, steps, err
 		}
 		for _, row := range rows.Rows {
-			d := Due{Scope: store.Scope{Org: row.Item.String("org"), Workspace: row.Item.String("ws")}, ID: row.Key.SK()}
+			d := Unfinished{Scope: store.Scope{Org: row.Item.String("org"), Workspace: row.Item.String("ws")}, ID: row.Key.SK()}
 			b, err := s.Get(ctx, d.Scope, d.ID)
 			if err != nil {
 				return due, steps, err
@@ -288,7 +288,7 @@ func (s *Batches) Overdue(ctx context.Context, late time.Duration, process strin
 				continue
 			}
 			now := s.Now()
-			holder := b.HeldBy(now)
+			holder := b.Holder(now)
 			died := alone && holder != "" && !sameProcess(holder, process)
 			if died || holder == "" && b.Next+late.Milliseconds() < now.UnixMilli() {
 				due, steps = append(due, d), append(steps, b.Step)

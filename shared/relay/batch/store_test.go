@@ -95,7 +95,7 @@ func TestOneWorkerHasABatchAtATime(t *testing.T) {
 	took := 0
 	for i := range 8 {
 		wg.Go(func() {
-			_, err := s.Take(t.Context(), mine, b.ID, fmt.Sprintf("p%d/1", i), 0, time.Minute, false)
+			_, err := s.AcquireLease(t.Context(), mine, b.ID, fmt.Sprintf("p%d/1", i), 0, time.Minute, false)
 			if err == nil {
 				mu.Lock()
 				took++
@@ -113,17 +113,17 @@ func TestOneWorkerHasABatchAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holder := got.HeldBy(c.now())
+	holder := got.Holder(c.now())
 	c.pass(50 * time.Second)
 	if err := s.Renew(t.Context(), mine, b.ID, holder, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	c.pass(50 * time.Second)
-	if _, err := s.Take(t.Context(), mine, b.ID, "q/1", 0, time.Minute, false); !errors.Is(err, ErrTaken) {
+	if _, err := s.AcquireLease(t.Context(), mine, b.ID, "q/1", 0, time.Minute, false); !errors.Is(err, ErrTaken) {
 		t.Fatalf("a renewed lease was taken: %v", err)
 	}
 	c.pass(20 * time.Second)
-	if _, err := s.Take(t.Context(), mine, b.ID, "q/1", 0, time.Minute, false); err != nil {
+	if _, err := s.AcquireLease(t.Context(), mine, b.ID, "q/1", 0, time.Minute, false); err != nil {
 		t.Fatalf("a lease that ran out is not given: %v", err)
 	}
 	if err := s.Renew(t.Context(), mine, b.ID, holder, time.Minute); !errors.Is(err, ErrTaken) {
@@ -135,17 +135,17 @@ func TestOneWorkerHasABatchAtATime(t *testing.T) {
 	if _, err := s.Release(t.Context(), mine, b.ID, "q/1", func(p *Progress) { p.Step++ }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Take(t.Context(), mine, b.ID, "r/1", 0, time.Minute, false); !errors.Is(err, ErrTaken) {
+	if _, err := s.AcquireLease(t.Context(), mine, b.ID, "r/1", 0, time.Minute, false); !errors.Is(err, ErrTaken) {
 		t.Errorf("a stale message: %v", err)
 	}
 	// The lease of a process that no longer exists does not count.
-	if _, err := s.Take(t.Context(), mine, b.ID, "r/1", 1, time.Minute, true); err != nil {
+	if _, err := s.AcquireLease(t.Context(), mine, b.ID, "r/1", 1, time.Minute, true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Take(t.Context(), mine, b.ID, "r/2", 1, time.Minute, true); !errors.Is(err, ErrTaken) {
+	if _, err := s.AcquireLease(t.Context(), mine, b.ID, "r/2", 1, time.Minute, true); !errors.Is(err, ErrTaken) {
 		t.Errorf("of the same process: %v", err)
 	}
-	if _, err := s.Take(t.Context(), mine, b.ID, "new/1", 1, time.Minute, true); err != nil {
+	if _, err := s.AcquireLease(t.Context(), mine, b.ID, "new/1", 1, time.Minute, true); err != nil {
 		t.Error(err)
 	}
 }
@@ -153,7 +153,7 @@ func TestOneWorkerHasABatchAtATime(t *testing.T) {
 func TestCancelIsSeenByWhoWorks(t *testing.T) {
 	s, _ := batches(t)
 	b := make1(t, s)
-	if _, err := s.Take(t.Context(), mine, b.ID, "p/1", 0, time.Minute, false); err != nil {
+	if _, err := s.AcquireLease(t.Context(), mine, b.ID, "p/1", 0, time.Minute, false); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.Cancel(t.Context(), mine, b.ID); err != nil || got.Status != Cancelling {
@@ -196,7 +196,7 @@ func TestBatchesThatNobodyGoesOnWithAreFound(t *testing.T) {
 	if n := overdue("p", false); n != 1 {
 		t.Errorf("%d are overdue after a minute", n)
 	}
-	if _, err := s.Take(t.Context(), mine, b.ID, "p/1", 0, time.Minute, false); err != nil {
+	if _, err := s.AcquireLease(t.Context(), mine, b.ID, "p/1", 0, time.Minute, false); err != nil {
 		t.Fatal(err)
 	}
 	if n := overdue("q", false) + overdue("p", true); n != 0 {
@@ -313,16 +313,16 @@ func TestListsGoFromTheNewest(t *testing.T) {
 func TestObjects(t *testing.T) {
 	full := Batch{ID: IDPrefix + "01", Definition: Definition{Endpoint: "/v1/chat/completions", Input: "gw_file_1", Window: Day, Metadata: json.RawMessage(`{"a":"b"}`)}}
 	full.Progress = Progress{
-		Status: Failed, Created: 1, Began: 2, Expires: 86401, Finalizing: 3, Ended: 4, Total: 3, Good: 1, Bad: 2, Output: "gw_file_o", Errors: "gw_file_e",
+		Status: Failed, Created: 1, Began: 2, Expires: 86401, Finalizing: 3, Ended: 4, Total: 3, Succeeded: 1, Bad: 2, Output: "gw_file_o", Errors: "gw_file_e",
 		Problems: []Problem{{Code: "invalid_request", Message: "url must be <x>", Param: "url", Line: 7}, {Code: "not_found", Message: "gone"}},
 		Provider: Provider{Batch: "batch_1", File: "file-1", Status: "failed", Answer: json.RawMessage(`{"id":"batch_1"}`)},
 	}
 	fresh := Batch{ID: IDPrefix + "02", Definition: Definition{Endpoint: "/v1/embeddings", Input: "gw_file_2", Window: Immediate}, Progress: Progress{Status: Validating, Created: 1, Expires: 86401}}
 	for name, got := range map[string][]byte{
 		"batch_failed.json": full.Append(nil, true), "batch_new.json": fresh.Append(nil, true),
-		"row_answered.json":   Answered(nil, full.ID, 3, `r"1`, 200, "01REQ", []byte("{\n \"id\": \"x\"\n}")),
-		"row_text.json":       Answered(nil, full.ID, 3, "r", 502, "01REQ", []byte("no JSON")),
-		"row_unanswered.json": Unanswered(nil, full.ID, 4, "r", "batch_expired", "too late"),
+		"row_answered.json":   AppendResult(nil, full.ID, 3, `r"1`, 200, "01REQ", []byte("{\n \"id\": \"x\"\n}")),
+		"row_text.json":       AppendResult(nil, full.ID, 3, "r", 502, "01REQ", []byte("no JSON")),
+		"row_unanswered.json": AppendFailure(nil, full.ID, 4, "r", "batch_expired", "too late"),
 	} {
 		if !json.Valid(got) {
 			t.Errorf("%s is not valid JSON: %s", name, got)
@@ -400,11 +400,11 @@ func TestALeaseIsTakenAgainByItsHolder(t *testing.T) {
 	s, _ := batches(t)
 	b := make1(t, s)
 	for range 2 {
-		if _, err := s.Take(t.Context(), mine, b.ID, "p/1", 0, time.Minute, false); err != nil {
+		if _, err := s.AcquireLease(t.Context(), mine, b.ID, "p/1", 0, time.Minute, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Take(t.Context(), mine, b.ID, "p/2", 0, time.Minute, false); !errors.Is(err, ErrTaken) {
+	if _, err := s.AcquireLease(t.Context(), mine, b.ID, "p/2", 0, time.Minute, false); !errors.Is(err, ErrTaken) {
 		t.Errorf("%v", err)
 	}
 }
@@ -440,7 +440,7 @@ func TestOpenBatchesAreBounded(t *testing.T) {
 	}
 	end := func(id string) {
 		t.Helper()
-		if _, err := s.Take(t.Context(), mine, id, "p/1", 0, time.Minute, false); err != nil {
+		if _, err := s.AcquireLease(t.Context(), mine, id, "p/1", 0, time.Minute, false); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Release(t.Context(), mine, id, "p/1", func(p *Progress) { p.End(Completed, c.now()) }); err != nil {

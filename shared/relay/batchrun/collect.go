@@ -37,8 +37,8 @@ func collect(w *work, ctx context.Context) (func(*batch.Progress), error) {
 	}
 	return func(p *batch.Progress) {
 		p.Output, p.Errors = output, failures
-		if p.Good+p.Bad == 0 || p.Provider.Judged != "" { // the provider does not count them, or does not count those that guardrails rejected
-			p.Good, p.Bad = good, bad
+		if p.Succeeded+p.Bad == 0 || p.Provider.Judged != "" { // the provider does not count them, or does not count those that guardrails rejected
+			p.Succeeded, p.Bad = good, bad
 		}
 		p.Provider.Stage = ""
 		p.End(cmp.Or(batch.Status(from.Status), batch.Completed), w.runner.Now())

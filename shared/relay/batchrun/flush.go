@@ -38,7 +38,7 @@ func flush(w *work, ctx context.Context) (made func(*batch.Progress), delay time
 		return nil, 0, err
 	}
 	if !over {
-		delay = w.runner.Pace.Pause
+		delay = w.runner.Timing.Pause
 	}
 	numbers := make([]int, len(rows))
 	for i := range rows {
@@ -54,7 +54,7 @@ func flush(w *work, ctx context.Context) (made func(*batch.Progress), delay time
 	return func(p *batch.Progress) {
 		for _, n := range numbers {
 			if good[n] {
-				p.Good++
+				p.Succeeded++
 			} else {
 				p.Bad++
 			}
@@ -87,7 +87,7 @@ func next(w *work, ctx context.Context) (rows []request, offset int64, line int,
 		if err != nil {
 			return nil, 0, 0, false, err
 		}
-		if len(rows) == w.runner.Pace.Flush || len(rows) > 0 && size+len(text) > maxFlush {
+		if len(rows) == w.runner.Timing.Flush || len(rows) > 0 && size+len(text) > maxFlush {
 			return rows, offset, line, false, nil
 		}
 		row, err := batch.ParseRow(text)
@@ -148,7 +148,7 @@ func rowUnits(w *work, q *request) int {
 func (w *work) running(ctx context.Context) (context.Context, context.CancelFunc) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
-		t := time.AfterFunc(w.runner.Pace.Stop, cancel)
+		t := time.AfterFunc(w.runner.Timing.Stop, cancel)
 		context.AfterFunc(running, func() { t.Stop() })
 	})
 	return running, func() { forget(); cancel() }
@@ -156,21 +156,21 @@ func (w *work) running(ctx context.Context) (context.Context, context.CancelFunc
 
 // row runs one row until a response can be accepted.
 func row(w *work, ctx context.Context, q *request) (good bool, err error) {
-	limited, cancel := context.WithTimeout(ctx, w.runner.Pace.Row)
+	limited, cancel := context.WithTimeout(ctx, w.runner.Timing.Row)
 	defer cancel()
 	body, err := w.withModel(q.body)
 	var got *response.Recorder
-	behalf := &relay.Behalf{Key: w.batch.Key}
+	behalf := &relay.InternalCall{Key: w.batch.Key}
 	broken := false
 	for try := 0; err == nil; try++ {
 		got, broken = send1(w, limited, q, body, behalf)
 		if ctx.Err() != nil {
 			return false, errStopped // its response may be that of a disconnected client
 		}
-		if limited.Err() != nil || try >= w.runner.Pace.Retries || !broken && !again(got) {
+		if limited.Err() != nil || try >= w.runner.Timing.Retries || !broken && !again(got) {
 			break
 		}
-		if !wait(w, limited, w.runner.Pace.Backoff<<try, got) {
+		if !wait(w, limited, w.runner.Timing.Backoff<<try, got) {
 			break
 		}
 	}
@@ -178,16 +178,16 @@ func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 	switch {
 	case err != nil:
 		f := fault.From(err)
-		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(f.Code), f.Message)
+		out = batch.AppendFailure(nil, w.id, q.line, q.custom, string(f.Code), f.Message)
 	case limited.Err() != nil:
-		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.RequestTimeout), "The request took too long")
+		out = batch.AppendFailure(nil, w.id, q.line, q.custom, string(fault.RequestTimeout), "The request took too long")
 	case broken:
-		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The response was truncated")
-	case got.Over:
-		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The response is too long to be stored")
+		out = batch.AppendFailure(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The response was truncated")
+	case got.Overflowed:
+		out = batch.AppendFailure(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The response is too long to be stored")
 	default:
 		good = got.Status >= 200 && got.Status <= 299
-		out = batch.Answered(nil, w.id, q.line, q.custom, got.Status, behalf.Request, got.Body.Bytes())
+		out = batch.AppendResult(nil, w.id, q.line, q.custom, got.Status, behalf.Request, got.Body.Bytes())
 	}
 	good, err = w.runner.Batches.Accept(context.WithoutCancel(ctx), w.sc, w.id, q.line, good, out)
 	if err != nil {
@@ -197,7 +197,7 @@ func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 }
 
 // send1 sends a row through the pipeline once.
-func send1(w *work, ctx context.Context, q *request, body []byte, behalf *relay.Behalf) (*response.Recorder, bool) {
+func send1(w *work, ctx context.Context, q *request, body []byte, behalf *relay.InternalCall) (*response.Recorder, bool) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.batch.Endpoint, bytes.NewReader(body))
 	if err != nil { // endpoints are validated
 		return &response.Recorder{Status: http.StatusInternalServerError}, false
@@ -254,7 +254,7 @@ func again(got *response.Recorder) bool {
 // long, or if the context ends.
 func wait(w *work, ctx context.Context, d time.Duration, got *response.Recorder) bool {
 	if n, err := strconv.Atoi(got.Header().Get("Retry-After")); err == nil && n > 0 {
-		if d = max(d, time.Duration(n)*time.Second); d > w.runner.Pace.Wait {
+		if d = max(d, time.Duration(n)*time.Second); d > w.runner.Timing.Wait {
 			return false
 		}
 	}

@@ -93,7 +93,7 @@ func eachRow(ctx context.Context, room batch.FileStore, file *chat.HeldFile, f f
 }
 
 // judgeRow has the guardrails judge a row, as a request, or its response.
-func judgeRow(w *work, ctx context.Context, row batch.Row, stage relay.RowStage, answer []byte) relay.JudgedRow {
+func judgeRow(w *work, ctx context.Context, row batch.Row, stage relay.RowStage, answer []byte) relay.RowVerdict {
 	body, err := planned(w, row.Body)
 	var req *http.Request
 	if err == nil {
@@ -102,12 +102,12 @@ func judgeRow(w *work, ctx context.Context, row batch.Row, stage relay.RowStage,
 	if err != nil {
 		refusal := &response.Recorder{Status: fault.From(err).Status()}
 		refusal.Body.Write(wire.AppendJSONString(nil, fault.From(err).Message))
-		return relay.JudgedRow{Guarded: true, Refused: refusal}
+		return relay.RowVerdict{Guarded: true, Rejection: refusal}
 	}
 	req.Header = batch.Headers(w.batch.Options)
 	req.Header.Set("Content-Type", "application/json")
 	w.trace(req, row.CustomID)
-	return w.runner.Mux.JudgeRow(req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing}, stage, answer)
+	return w.runner.Mux.JudgeRow(req, &relay.InternalCall{Key: w.batch.Key, Closing: w.closing}, stage, answer)
 }
 
 // planned adds the model of the batch's options, or of the provider's batch, to a row without
@@ -130,7 +130,7 @@ func planned(w *work, row []byte) ([]byte, error) {
 type rowJudged struct {
 	row  batch.Row
 	line int
-	made relay.JudgedRow
+	made relay.RowVerdict
 }
 
 // judgeRows writes the rows that pass.
@@ -163,7 +163,7 @@ func judgeRows(w *work, ctx context.Context, to io.Writer, passed *int) error {
 			if has(refused, q.line) {
 				continue
 			}
-			if q.made.Refused != nil {
+			if q.made.Rejection != nil {
 				if err := refuse(w, ctx, q.line, q.row.CustomID, &q.made); err != nil {
 					return err
 				}
@@ -187,7 +187,7 @@ func judgeRows(w *work, ctx context.Context, to io.Writer, passed *int) error {
 	err = eachRow(ctx, room, f, func(row batch.Row, line int, _ int64) error {
 		row.Body = bytes.Clone(row.Body)
 		some, size = append(some, rowJudged{row: row, line: line}), size+len(row.Body)
-		if len(some) >= max(w.runner.Pace.Flush, 1) || size > maxFlush {
+		if len(some) >= max(w.runner.Timing.Flush, 1) || size > maxFlush {
 			return flush()
 		}
 		return nil
@@ -204,12 +204,12 @@ func has(of map[int]bool, line int) bool {
 }
 
 // refuse stores the response to a row that guardrails reject, or that has a rejected response.
-func refuse(w *work, ctx context.Context, line int, custom string, made *relay.JudgedRow) error {
-	if ctx.Err() != nil || again(made.Refused) {
+func refuse(w *work, ctx context.Context, line int, custom string, made *relay.RowVerdict) error {
+	if ctx.Err() != nil || again(made.Rejection) {
 		return errLater
 	}
-	status := made.Refused.Status
-	out := batch.Answered(nil, w.id, line, custom, status, made.Request, made.Refused.Body.Bytes())
+	status := made.Rejection.Status
+	out := batch.AppendResult(nil, w.id, line, custom, status, made.Request, made.Rejection.Body.Bytes())
 	if _, err := w.runner.Batches.Accept(ctx, w.sc, w.id, line, status >= 200 && status <= 299, out); err != nil {
 		return fault.Unavailable(err)
 	}
@@ -325,7 +325,7 @@ func (a *answers) judge(dst, line []byte) ([]byte, error) {
 		return dst, err
 	}
 	made := judgeRow(a.batch, a.ctx, row, relay.RowAnswered, one.Response.Body)
-	if made.Refused != nil {
+	if made.Rejection != nil {
 		return dst, refuse(a.batch, a.ctx, at.line, one.CustomID, &made)
 	}
 	body := []byte(one.Response.Body)
@@ -333,7 +333,7 @@ func (a *answers) judge(dst, line []byte) ([]byte, error) {
 		body = made.Body
 	}
 	// Rewritten, so that the client gets only the judged content.
-	return batch.Answered(dst, a.batch.id, at.line, one.CustomID, one.Response.Status, one.Response.Request, body), nil
+	return batch.AppendResult(dst, a.batch.id, at.line, one.CustomID, one.Response.Status, one.Response.Request, body), nil
 }
 
 // row reads a row that was sent. Providers mostly respond in the order of the rows.

@@ -36,7 +36,7 @@ var errLater = errors.New("batchrun: the provider must be called later")
 // handOver executes the next stage of a batch that a provider runs.
 func handOver(w *work, ctx context.Context) (made func(*batch.Progress), delay time.Duration, err error) {
 	var left *fault.Fault
-	if w.closing, left, err = w.runner.Mux.Admits(context.WithoutCancel(ctx), w.sc, w.batch.Key, &w.batch.Maker); err != nil {
+	if w.closing, left, err = w.runner.Mux.Admits(context.WithoutCancel(ctx), w.sc, w.batch.Key, &w.batch.Creator); err != nil {
 		return nil, 0, err
 	}
 	if left != nil && w.batch.Status == batch.InProgress {
@@ -88,7 +88,7 @@ func leaving(w *work, left *fault.Fault) func(*batch.Progress) {
 
 // pollDelay grows with the age of the batch.
 func pollDelay(w *work) time.Duration {
-	return min(w.runner.Pace.Poll*time.Duration(1+w.batch.Step/10), 10*w.runner.Pace.Poll)
+	return min(w.runner.Timing.Poll*time.Duration(1+w.batch.Step/10), 10*w.runner.Timing.Poll)
 }
 
 // ask sends a request by the gateway itself through the pipeline, for the batch.
@@ -106,7 +106,7 @@ func ask(w *work, ctx context.Context, into http.ResponseWriter, method, path st
 		req.Header.Set("Content-Type", kind)
 	}
 	w.trace(req, "")
-	return w.runner.Mux.Run(into, req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing, Rows: strings.HasPrefix(path, "/files")}), nil
+	return w.runner.Mux.Run(into, req, &relay.InternalCall{Key: w.batch.Key, Closing: w.closing, Rows: strings.HasPrefix(path, "/files")}), nil
 }
 
 // object requests a JSON object.
@@ -116,7 +116,7 @@ func object(w *work, ctx context.Context, method, path string, body io.Reader, l
 	if err != nil {
 		return nil, err
 	}
-	if broken || got.Over {
+	if broken || got.Overflowed {
 		return nil, errLater
 	}
 	return got.Body.Bytes(), refused(got)
@@ -282,7 +282,7 @@ func poll(w *work, ctx context.Context) (func(*batch.Progress), error) {
 		p.Provider.Status, p.Provider.Answer = short(b.Status), shown(answer)
 		p.Provider.Output, p.Provider.Errors = short(b.Output), short(b.Errors)
 		if b.Counts.Total > 0 {
-			p.Good, p.Bad = b.Counts.Completed, b.Counts.Failed
+			p.Succeeded, p.Bad = b.Counts.Completed, b.Counts.Failed
 		}
 		if !providerEnded(b.Status) {
 			return

@@ -24,8 +24,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Pace sets the speed of batches.
-type Pace struct {
+// Timing sets the speed of batches.
+type Timing struct {
 	Flush   int           // rows of one step
 	Pause   time.Duration // between two steps
 	Retries int           // of a row, besides its first attempt
@@ -38,8 +38,8 @@ type Pace struct {
 	Stop    time.Duration // for rows in progress when the process stops
 }
 
-// Standard is the default pace.
-var Standard = Pace{
+// DefaultTiming is the default pace.
+var DefaultTiming = Timing{
 	Flush: 25, Pause: 5 * time.Second, Retries: 3, Backoff: time.Second, Wait: 30 * time.Second, Row: 10 * time.Minute,
 	Poll: 30 * time.Second, Lease: time.Minute, Late: time.Minute, Stop: 20 * time.Second,
 }
@@ -51,7 +51,7 @@ type Options struct {
 	Files   func(sc store.Scope) batch.FileStore
 	Queue   queue.Queue
 	Now     func() time.Time
-	Pace    Pace
+	Timing  Timing
 	// Alone reports that no other process runs batches of this store.
 	Alone bool
 	// OnError is called with failures that no caller sees; nil: slog.
@@ -104,7 +104,7 @@ func (r *Runner) handle(ctx context.Context, m queue.Message) error {
 		return r.look(ctx, step)
 	}
 	sc, holder := step.Scope(), r.process+"/"+uuid.NewString()[:8]
-	b, err := r.Batches.Take(context.WithoutCancel(ctx), sc, step.Batch, holder, step.Step, r.Pace.Lease, r.Alone)
+	b, err := r.Batches.AcquireLease(context.WithoutCancel(ctx), sc, step.Batch, holder, step.Step, r.Timing.Lease, r.Alone)
 	if errors.Is(err, batch.ErrTaken) || err == nil && b == nil {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (r *Runner) handle(ctx context.Context, m queue.Message) error {
 
 // Sweep requests the overdue steps again.
 func (r *Runner) Sweep(ctx context.Context) error {
-	due, steps, err := r.Batches.Overdue(ctx, r.Pace.Late, r.process, r.Alone)
+	due, steps, err := r.Batches.Overdue(ctx, r.Timing.Late, r.process, r.Alone)
 	for i, d := range due {
 		if serr := r.Queue.Send(ctx, batch.Message(d.Scope, d.ID, steps[i], 0)); serr != nil {
 			err = errors.Join(err, serr)
@@ -126,8 +126,8 @@ func (r *Runner) Sweep(ctx context.Context) error {
 	return err
 }
 
-// Work receives messages until ctx ends, and lets steps in progress end.
-func (r *Runner) Work(ctx context.Context) error {
+// Run receives messages until ctx ends, and lets steps in progress end.
+func (r *Runner) Run(ctx context.Context) error {
 	if err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
 		r.OnError(err)
 	}
@@ -187,7 +187,7 @@ func pause(ctx context.Context, d time.Duration) {
 // and the key and its workspace pay the cost. Polling ends after the provider has repeatedly
 // reported the response as missing, or after a day.
 func (r *Runner) look(ctx context.Context, step batch.Step) error {
-	a, err := r.Batches.OpenAwaited(ctx, step)
+	a, err := r.Batches.OpenPolled(ctx, step)
 	if err != nil {
 		return err // it becomes a dead letter
 	}
@@ -195,15 +195,15 @@ func (r *Runner) look(ctx context.Context, step batch.Step) error {
 	if booked, err := r.Mux.Charged(ctx, sc, a); err != nil || booked {
 		return err
 	}
-	if r.Now().Sub(time.Unix(a.Made, 0)) >= batch.AwaitedFor {
-		r.OnError(fmt.Errorf("batchrun: response %q of workspace %s has not ended in %v and is not charged", a.ID, sc.Workspace, batch.AwaitedFor))
+	if r.Now().Sub(time.Unix(a.Created, 0)) >= batch.MaxPollAge {
+		r.OnError(fmt.Errorf("batchrun: response %q of workspace %s has not ended in %v and is not charged", a.ID, sc.Workspace, batch.MaxPollAge))
 		return nil
 	}
 	behalf, err := r.Mux.Settler(ctx, sc, a)
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, r.Pace.Row)
+	limited, cancel := context.WithTimeout(ctx, r.Timing.Row)
 	defer cancel()
 	req, err := http.NewRequestWithContext(limited, http.MethodGet, routes.BasePath+a.ReadAt(), http.NoBody)
 	if err != nil {
@@ -216,17 +216,17 @@ func (r *Runner) look(ctx context.Context, step batch.Step) error {
 		return nil
 	}
 	missing := !broken && (got.Status == http.StatusNotFound || got.Status == http.StatusGone)
-	if !broken && got.Status == http.StatusOK && !got.Over {
+	if !broken && got.Status == http.StatusOK && !got.Overflowed {
 		done, err := r.done(ctx, sc, a, got.Body.Bytes())
 		if err != nil || done {
 			return err
 		}
 	}
-	if !a.Again(missing) {
+	if !a.CountPoll(missing) {
 		r.OnError(fmt.Errorf("batchrun: the provider no longer has the response %q of workspace %s: it is not charged", a.ID, sc.Workspace))
 		return nil
 	}
-	next, err := r.Batches.Await(ctx, sc, a)
+	next, err := r.Batches.SchedulePoll(ctx, sc, a)
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (r *Runner) look(ctx context.Context, step batch.Step) error {
 
 // done reports whether a response needs no further poll: it has ended, and its usage, if any,
 // was charged.
-func (r *Runner) done(ctx context.Context, sc store.Scope, a *batch.Awaited, payload []byte) (bool, error) {
+func (r *Runner) done(ctx context.Context, sc store.Scope, a *batch.PolledResponse, payload []byte) (bool, error) {
 	var response struct {
 		Status string          `json:"status"`
 		Usage  json.RawMessage `json:"usage"`

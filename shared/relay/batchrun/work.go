@@ -80,14 +80,14 @@ func (w *work) failing(f *fault.Fault) func(*batch.Progress) {
 
 // renew renews the lease while the step runs.
 func (w *work) renew(ctx context.Context, done <-chan struct{}, lost context.CancelCauseFunc) {
-	t := time.NewTicker(w.runner.Pace.Lease / 3)
+	t := time.NewTicker(w.runner.Timing.Lease / 3)
 	defer t.Stop()
 	for {
 		select {
 		case <-done:
 			return
 		case <-t.C:
-			if err := w.runner.Batches.Renew(context.WithoutCancel(ctx), w.sc, w.id, w.holder, w.runner.Pace.Lease); errors.Is(err, batch.ErrTaken) {
+			if err := w.runner.Batches.Renew(context.WithoutCancel(ctx), w.sc, w.id, w.holder, w.runner.Timing.Lease); errors.Is(err, batch.ErrTaken) {
 				lost(batch.ErrTaken)
 				return
 			} else if err != nil {
@@ -188,14 +188,14 @@ func (w *work) finish(ctx context.Context) (func(*batch.Progress), error) {
 	b, room := w.batch, w.runner.Files(w.sc)
 	var left int64
 	if b.Outcome == batch.Expired {
-		left = b.Total - b.Good - b.Bad
+		left = b.Total - b.Succeeded - b.Bad
 	}
 	name := func(kind string) (id, file string) {
 		own := strings.TrimPrefix(b.ID, batch.IDPrefix)
 		return batch.FilePrefix + own + "_" + kind, b.ID + "_" + kind + ".jsonl"
 	}
 	var output, failures string
-	if b.Good > 0 && b.Output == "" {
+	if b.Succeeded > 0 && b.Output == "" {
 		id, file := name("output")
 		if _, err := room.SaveAs(ctx, id, file, "batch_output", w.runner.Batches.Rows(ctx, w.sc, w.id, true)); err != nil {
 			return nil, err
@@ -252,7 +252,7 @@ func (e *expired) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		e.out = batch.Unanswered(e.out, e.w.id, e.lines.Number, row.CustomID, "batch_expired", "This request could not be executed before the completion window expired.")
+		e.out = batch.AppendFailure(e.out, e.w.id, e.lines.Number, row.CustomID, "batch_expired", "This request could not be executed before the completion window expired.")
 	}
 	n := copy(p, e.out)
 	e.out = e.out[n:]

@@ -68,7 +68,7 @@ func newBench(t *testing.T) *bench {
 	b.Runner = New(Options{
 		Batches: &batch.Batches{Now: clock, Store: tables, Sealer: seal.New(master, clock)},
 		Files:   func(store.Scope) batch.FileStore { return b.room },
-		Queue:   b.queue, Now: clock, Pace: Standard, OnError: func(error) {},
+		Queue:   b.queue, Now: clock, Timing: DefaultTiming, OnError: func(error) {},
 	})
 	return b
 }
@@ -113,7 +113,7 @@ func TestABatchWhoseStepAlwaysFailsEnds(t *testing.T) {
 	began := b.now
 	for _, after := range []time.Duration{0, batch.Lifetime + time.Hour, batch.Lifetime + 23*time.Hour} {
 		b.now = began.Add(after)
-		if got, err := b.do(made.ID, 0); err == nil || got.Status != batch.Validating || got.HeldBy(b.now) != "" {
+		if got, err := b.do(made.ID, 0); err == nil || got.Status != batch.Validating || got.Holder(b.now) != "" {
 			t.Fatalf("after %v: %v, %s", after, err, got.Status)
 		}
 	}

@@ -34,17 +34,17 @@ import (
 type Body struct {
 	path
 	held
-	inBuf  *buffer.Buffer
-	Size   int64   // bytes, as far as known
-	Unread bool    // the body's model could not be read: it is not JSON, or hides it
-	Model  string  // by the client's name, without @slug/
-	Own    Demands // of the unchanged body
+	inBuf         *buffer.Buffer
+	Size          int64   // bytes, as far as known
+	UnknownModel  bool    // the body's model could not be read: it is not JSON, or hides it
+	Model         string  // by the client's name, without @slug/
+	ClientDemands Demands // of the unchanged body
 
 	Metadata map[string]string
 	merged   map[string]string                         // reused for metadata without a header
 	params   func(name string) (json.RawMessage, bool) // the param method as a value, created once
 
-	Filled  *prompt.Filled  // the prompt that rendered the body; nil: the client wrote it
+	Prompt  *prompt.Filled  // the prompt that rendered the body; nil: the client wrote it
 	prompts *prompt.Request // the client's request for a saved prompt; nil: none
 }
 
@@ -55,10 +55,10 @@ type path struct {
 	Form *form.Form // of a multipart body
 	Slug string     // of @slug/model in the body, or of @slug/id in the path
 	// Transcribes: a socket that only transcribes audio.
-	Transcribes bool
-	Minting     *admission.SecretRequest // the requested client secret; nil: none
-	keptRead    bool
-	kept        ownership.Path // stored objects named by the path
+	Transcribes   bool
+	SecretRequest *admission.SecretRequest // the requested client secret; nil: none
+	keptRead      bool
+	kept          ownership.Path // stored objects named by the path
 }
 
 // held is a body in memory, with its parsed fields.
@@ -105,7 +105,7 @@ func (b *Body) Inherit(metadata map[string]string) { b.Metadata = metadata }
 
 // ReadFrom uses a unified body that no client sent.
 func (b *Body) ReadFrom(body []byte) error {
-	b.Hold(body)
+	b.SetMessage(body)
 	return walkBody(b)
 }
 
@@ -123,14 +123,14 @@ func (b *held) Found() *chat.Checked {
 	return &b.checked
 }
 
-// Hold replaces the body by a message of a session.
-func (b *Body) Hold(message []byte) {
+// SetMessage replaces the body by a message of a session.
+func (b *Body) SetMessage(message []byte) {
 	b.held = held{message, b.walk, b.checked}
 	b.Size = int64(len(message))
 }
 
-// Carried records how many bytes the client has sent, if the body is a connection.
-func (b *Body) Carried(n int64) { b.Size = n }
+// AddReceived records how many bytes the client has sent, if the body is a connection.
+func (b *Body) AddReceived(n int64) { b.Size = n }
 
 // Memory is the reusable memory of a request's body.
 type Memory struct {
@@ -141,9 +141,9 @@ type Memory struct {
 	afterwards []func()
 }
 
-// Leftover returns the memory of a finished body, cleared for the next one. spare: its bytes are
+// TakeMemory returns the memory of a finished body, cleared for the next one. spare: its bytes are
 // no longer read.
-func (b *Body) Leftover(spare bool) Memory {
+func (b *Body) TakeMemory(spare bool) Memory {
 	afterwards := b.Req.End()
 	if spare {
 		b.inBuf.Free()
@@ -193,7 +193,7 @@ func formDeployment(b *Body) (taken bool, err error) {
 	if name == "" {
 		return false, nil
 	}
-	b.Form.Nameless, b.Unread = true, !b.Form.Complete()
+	b.Form.Nameless, b.UnknownModel = true, !b.Form.Complete()
 	return true, splitModel(b, name, true)
 }
 
@@ -212,7 +212,7 @@ func (b *path) Multipart() bool {
 
 // Nameless reports whether the operation can be sent without a model.
 func (b *path) Nameless() bool {
-	return b.Req.Route.NoModel || b.Transcribes || b.Req.Route.Shape == routes.Resource || b.Form != nil && !b.Form.Complete()
+	return b.Req.Route.NoModel || b.Transcribes || b.Req.Route.BodyMode == routes.Resource || b.Form != nil && !b.Form.Complete()
 }
 
 // of returns the parts of the same request with other headers.
@@ -248,20 +248,20 @@ func (b *path) RawPath() string {
 	return path
 }
 
-// Like returns the gateway's own route for the operation of a passed-through request; nil if
+// Counterpart returns the gateway's own route for the operation of a passed-through request; nil if
 // there is none.
-func (b *path) Like() *routes.Route {
+func (b *path) Counterpart() *routes.Route {
 	if b.Req.Req.Method != http.MethodPost {
 		return nil
 	}
-	return b.Req.Route.Like(b.RawPath())
+	return b.Req.Route.Counterpart(b.RawPath())
 }
 
-// Reached returns the types of requests that a passed-through request may reach.
-func (b *path) Reached() []string { return b.Req.Route.Reached(b.Req.Req.Method, b.RawPath()) }
+// Endpoints returns the types of requests that a passed-through request may reach.
+func (b *path) Endpoints() []string { return b.Req.Route.Endpoints(b.Req.Req.Method, b.RawPath()) }
 
-// With returns the body in a request with other headers, on a route that needs a provider.
-func (b *Body) With(ask admission.Headers, h http.Header) *Body {
+// WithHeaders returns the body in a request with other headers, on a route that needs a provider.
+func (b *Body) WithHeaders(ask admission.Headers, h http.Header) *Body {
 	other := *b
 	other.path = b.path.of(admission.WithHeaders(b.Req, ask, h))
 	other.params = nil // of the body of this one
@@ -284,10 +284,10 @@ func readPrompt(b *Body) (err error) {
 // RendersPrompt reports whether a saved prompt renders the body.
 func (b *Body) RendersPrompt() bool { return b.prompts != nil }
 
-// FilledBy returns the prompt of a name, with or without a version, rendered with the request's
+// RenderPrompt returns the prompt of a name, with or without a version, rendered with the request's
 // variables.
-func (b *Body) FilledBy(name string) (*prompt.Filled, error) {
-	return prompt.Shelf{View: b.Req.View, Scope: b.Req.Who.Scope, User: b.userBy}.Fill(b.Req.Ctx, name, b.prompts)
+func (b *Body) RenderPrompt(name string) (*prompt.Filled, error) {
+	return prompt.Shelf{View: b.Req.View, Scope: b.Req.Principal.Scope, User: b.userBy}.Fill(b.Req.Ctx, name, b.prompts)
 }
 
 // userBy returns the user by which experiments are divided: the value of a key of the request's
@@ -300,11 +300,11 @@ func (b *Body) userBy(key string) string {
 	return cmp.Or(b.Metadata[key], b.Req.ULID)
 }
 
-// Fill replaces the client's body by a rendered prompt. It completes the reading of the body:
+// SetPrompt replaces the client's body by a rendered prompt. It completes the reading of the body:
 // from here on the request is one of the route for the template's type, with the demands of the
 // rendered body.
-func (b *Body) Fill(by *prompt.Filled) error {
-	b.Filled = by
+func (b *Body) SetPrompt(by *prompt.Filled) error {
+	b.Prompt = by
 	as := b.Req.Route.Prompt()
 	if as.Render {
 		return nil

@@ -30,8 +30,8 @@ func arrive(b *Body, rt *routes.Route, method, path, kind, body string) {
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	b.Req.Arrive(&admission.Dependencies{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, "", nil, new(egress.Lease))
-	b.Req.Who, b.Req.WS = &identity.Principal{}, &tenant.Effective{}
+	b.Req.Start(&admission.Dependencies{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, "", nil, new(egress.Lease))
+	b.Req.Principal, b.Req.WS = &identity.Principal{}, &tenant.Effective{}
 }
 
 func TestWhatABodyAsksFor(t *testing.T) {
@@ -40,30 +40,30 @@ func TestWhatABodyAsksFor(t *testing.T) {
 		slug, model string
 		demands     Demands
 	}{
-		`{}`:                        {"", "", Demands{OutBound: routes.DefaultReserveOutput, OutAssumed: true}},
-		`{"model":"m"}`:             {"", "m", Demands{OutBound: routes.DefaultReserveOutput, OutAssumed: true}},
-		`{"model":"@s/m/x"}`:        {"s", "m/x", Demands{OutBound: routes.DefaultReserveOutput, OutAssumed: true}},
-		`{"max_tokens":7,"n":3}`:    {"", "", Demands{OutBound: 21}},
-		`{"max_output_tokens":7}`:   {"", "", Demands{OutBound: 7}},
-		`{"max_tokens":7,"n":1000}`: {"", "", Demands{OutBound: 7}},
-		`{"stream":true}`:           {"", "", Demands{Stream: true, OutBound: routes.DefaultReserveOutput, OutAssumed: true}},
-		`{"stream_options":null}`:   {"", "", Demands{OutBound: routes.DefaultReserveOutput, OutAssumed: true}},
+		`{}`:                        {"", "", Demands{MaxOutput: routes.DefaultReserveOutput, OutAssumed: true}},
+		`{"model":"m"}`:             {"", "m", Demands{MaxOutput: routes.DefaultReserveOutput, OutAssumed: true}},
+		`{"model":"@s/m/x"}`:        {"s", "m/x", Demands{MaxOutput: routes.DefaultReserveOutput, OutAssumed: true}},
+		`{"max_tokens":7,"n":3}`:    {"", "", Demands{MaxOutput: 21}},
+		`{"max_output_tokens":7}`:   {"", "", Demands{MaxOutput: 7}},
+		`{"max_tokens":7,"n":1000}`: {"", "", Demands{MaxOutput: 7}},
+		`{"stream":true}`:           {"", "", Demands{Stream: true, MaxOutput: routes.DefaultReserveOutput, OutAssumed: true}},
+		`{"stream_options":null}`:   {"", "", Demands{MaxOutput: routes.DefaultReserveOutput, OutAssumed: true}},
 		`{"max_completion_tokens":0,"max_tokens":9,"stream_options":{"include_usage":true}}`: {"", "", Demands{WantUsage: true}},
 	} {
-		b := sent(t, &routes.Route{Shape: routes.Unified}, http.MethodPost, "/v1/x", "", body)
+		b := sent(t, &routes.Route{BodyMode: routes.Unified}, http.MethodPost, "/v1/x", "", body)
 		if err := b.Read(); err != nil {
 			t.Errorf("%s: %v", body, err)
 			continue
 		}
-		if b.Slug != want.slug || b.Model != want.model || b.Own != want.demands || string(b.In) != body || b.Size != int64(len(body)) {
-			t.Errorf("%s: @%s/%s %+v", body, b.Slug, b.Model, b.Own)
+		if b.Slug != want.slug || b.Model != want.model || b.ClientDemands != want.demands || string(b.In) != body || b.Size != int64(len(body)) {
+			t.Errorf("%s: @%s/%s %+v", body, b.Slug, b.Model, b.ClientDemands)
 		}
 	}
 }
 
 func TestBodiesThatAreRefused(t *testing.T) {
 	t.Parallel()
-	unified := &routes.Route{Shape: routes.Unified, MaxBody: 64}
+	unified := &routes.Route{BodyMode: routes.Unified, MaxBody: 64}
 	for name, c := range map[string]struct {
 		rt         *routes.Route
 		kind, body string
@@ -77,7 +77,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		"half a provider":  {unified, "", `{"model":"@s"}`, fault.InvalidRequest},
 		"stream of a word": {unified, "", `{"stream":"yes"}`, fault.InvalidRequest},
 		"bad text":         {unified, "", "{\"model\":\"\xff\"}", fault.InvalidRequest},
-		"bad text through": {&routes.Route{Shape: routes.Raw}, "", " {\"model\":\"\xff\"}", fault.InvalidRequest},
+		"bad text through": {&routes.Route{BodyMode: routes.Raw}, "", " {\"model\":\"\xff\"}", fault.InvalidRequest},
 	} {
 		b := sent(t, c.rt, http.MethodPost, "/v1/x", c.kind, c.body)
 		if f := fault.From(b.Read()); f == nil || f.Code != c.code || f.Status() >= 500 {
@@ -100,9 +100,9 @@ func TestBodiesOfPassThrough(t *testing.T) {
 		"a list":        {"application/json", `[1]`, "", true, true},
 		"a broken type": {";;", "x", "", true, false},
 	} {
-		b := sent(t, &routes.Route{Shape: routes.Raw}, http.MethodPost, "/v1/x", c.kind, c.body)
-		if err := b.Read(); err != nil || b.Model != c.model || b.Unread != c.unread || (b.In != nil) != c.held {
-			t.Errorf("%s: %v, model %q, unread %t, held %t", name, err, b.Model, b.Unread, b.In != nil)
+		b := sent(t, &routes.Route{BodyMode: routes.Raw}, http.MethodPost, "/v1/x", c.kind, c.body)
+		if err := b.Read(); err != nil || b.Model != c.model || b.UnknownModel != c.unread || (b.In != nil) != c.held {
+			t.Errorf("%s: %v, model %q, unread %t, held %t", name, err, b.Model, b.UnknownModel, b.In != nil)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestTheVariableOfAPath(t *testing.T) {
 		"%zz":     {"", "", ""},
 		"x%2Fy%2": {"", "", ""},
 	} {
-		b := sent(t, &routes.Route{Shape: routes.Resource}, http.MethodGet, "/v1/files/x", "", "")
+		b := sent(t, &routes.Route{BodyMode: routes.Resource}, http.MethodGet, "/v1/files/x", "", "")
 		b.Req.PathID, b.Req.Req.RequestURI = escaped, "/v1/files/"+escaped+"?a=b"
 		err := b.Read()
 		if want.id == "" {
@@ -140,10 +140,10 @@ func TestMetadataIsThereWhateverTheBodyIs(t *testing.T) {
 		`{"user":"ada"}`: {"_user": "ada", "a": "space", "b": "key", "c": "request"},
 		`{"user":`:       {"_user": "id", "a": "space", "b": "key", "c": "request"},
 	} {
-		b := sent(t, &routes.Route{Shape: routes.Unified}, http.MethodPost, "/v1/x", "", body)
-		b.Req.Who.UserID = "id"
-		b.Req.Ask.Metadata = map[string]string{"a": "request", "b": "request", "c": "request"}
-		b.Req.Who.Defaults.Metadata = map[string]string{"a": "key", "b": "key"}
+		b := sent(t, &routes.Route{BodyMode: routes.Unified}, http.MethodPost, "/v1/x", "", body)
+		b.Req.Principal.UserID = "id"
+		b.Req.Headers.Metadata = map[string]string{"a": "request", "b": "request", "c": "request"}
+		b.Req.Principal.Defaults.Metadata = map[string]string{"a": "key", "b": "key"}
 		b.Req.WS.Defaults.Metadata = map[string]string{"a": "space"}
 		_ = b.Read()
 		if !maps.Equal(b.Metadata, want) {
@@ -155,7 +155,7 @@ func TestMetadataIsThereWhateverTheBodyIs(t *testing.T) {
 // A finished body leaves its memory, but none of its content.
 func TestMemoryIsUsedAgain(t *testing.T) {
 	t.Parallel()
-	rt := &routes.Route{Shape: routes.Unified}
+	rt := &routes.Route{BodyMode: routes.Unified}
 	b := new(Body)
 	b.Req = new(admission.Request)
 	arrive(b, rt, http.MethodPost, "/v1/x", "", `{"model":"m","user":"ada"}`)
@@ -165,7 +165,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	if v, ok := b.AsParams()("model"); !ok || string(v) != `"m"` {
 		t.Errorf("a condition reads %s", v)
 	}
-	left := b.Leftover(true)
+	left := b.TakeMemory(true)
 	*b = Body{}
 	b.Req = new(admission.Request)
 	b.Reuse(left)

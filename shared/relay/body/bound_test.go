@@ -30,9 +30,9 @@ func TestBoundsWithinSettingsAreRead(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 			continue
 		}
-		d := demandsIn(&routes.Route{Shape: routes.Raw}, []byte(body), &w, nil)
-		if d.OutAssumed != (want < 0) || want >= 0 && d.OutBound != want || want < 0 && d.OutBound != routes.DefaultReserveOutput {
-			t.Errorf("%s: %d, assumed %t, want %d", body, d.OutBound, d.OutAssumed, want)
+		d := demandsIn(&routes.Route{BodyMode: routes.Raw}, []byte(body), &w, nil)
+		if d.OutAssumed != (want < 0) || want >= 0 && d.MaxOutput != want || want < 0 && d.MaxOutput != routes.DefaultReserveOutput {
+			t.Errorf("%s: %d, assumed %t, want %d", body, d.MaxOutput, d.OutAssumed, want)
 		}
 	}
 }

@@ -13,27 +13,27 @@ import (
 // Demands are the parts of a body that routing and accounting depend on. A body changed by a
 // target's config may have other demands than the client's own.
 type Demands struct {
-	Stream, WantUsage bool          // wantUsage: the stream must report usage
-	InBound           int64         // most input tokens in addition to those of the body
-	HeldIn            string        // field of a session by which the provider adds input of any length; "" if there is none
-	OutBound          int64         // most output tokens, times n
-	OutAssumed        bool          // the request states no limit
-	Wanted            routes.Demand // the units that the price depends on besides tokens
+	Stream, WantUsage bool         // wantUsage: the stream must report usage
+	MaxInput          int64        // most input tokens in addition to those of the body
+	UnboundedField    string       // field of a session by which the provider adds input of any length; "" if there is none
+	MaxOutput         int64        // most output tokens, times n
+	OutAssumed        bool         // the request states no limit
+	Units             routes.Units // the units that the price depends on besides tokens
 }
 
 // SetUnits sets the demanded units besides tokens, and leaves the mode of the price unchanged.
-func SetUnits(d *Demands, w routes.Demand) {
-	w.Mode = d.Wanted.Mode
-	d.Wanted = w
+func SetUnits(d *Demands, w routes.Units) {
+	w.Mode = d.Units.Mode
+	d.Units = w
 }
 
-// Within returns the demands of a response of a session with its limits; see target.Target.Bound.
-func (d Demands) Within(input int64, heldIn string, output, seconds int64) Demands {
-	d.InBound, d.HeldIn, d.OutBound, d.OutAssumed = input, heldIn, output, false
+// ForSession returns the demands of a response of a session with its limits; see target.Target.LimitUsage.
+func (d Demands) ForSession(input int64, heldIn string, output, seconds int64) Demands {
+	d.MaxInput, d.UnboundedField, d.MaxOutput, d.OutAssumed = input, heldIn, output, false
 	if seconds > 0 {
-		d.Wanted.Most.Set(pricing.Seconds, seconds)
+		d.Units.Most.Set(pricing.Seconds, seconds)
 	} else if output == 0 {
-		d.OutBound, d.OutAssumed = routes.DefaultReserveOutput, true
+		d.MaxOutput, d.OutAssumed = routes.DefaultReserveOutput, true
 	}
 	return d
 }
@@ -41,22 +41,22 @@ func (d Demands) Within(input int64, heldIn string, output, seconds int64) Deman
 // DemandsOf reads the demands of a body that a config has changed. w is the scan of that body.
 func (b *Body) DemandsOf(body []byte, w *wire.Walk) (Demands, error) {
 	if err := walkOf(body, w); err != nil {
-		return b.Own, err
+		return b.ClientDemands, err
 	}
-	return demandsIn(b.Req.Route, body, w, b.Req.Route.Demand), nil
+	return demandsIn(b.Req.Route, body, w, b.Req.Route.UnitsOf), nil
 }
 
 // demandsIn reads the demands of a JSON body of a route.
-func demandsIn(rt *routes.Route, src []byte, w *wire.Walk, demand func(routes.Get, int64) routes.Demand) (d Demands) {
+func demandsIn(rt *routes.Route, src []byte, w *wire.Walk, demand func(routes.Get, int64) routes.Units) (d Demands) {
 	if v := w.Spans[keyStream]; v.Present(src) {
 		d.Stream, _ = wire.ScanBool(v.Of(src), "stream")
 	}
 	d.WantUsage = usageAsked(src, w)
 	if !rt.NoOutput {
-		d.OutBound, d.OutAssumed = outputBound(src, w)
-		if d.OutAssumed && rt.Shape == routes.Raw {
+		d.MaxOutput, d.OutAssumed = outputBound(src, w)
+		if d.OutAssumed && rt.BodyMode == routes.Raw {
 			if n, ok := boundBelow(src); ok {
-				d.OutBound, d.OutAssumed = n, false
+				d.MaxOutput, d.OutAssumed = n, false
 			}
 		}
 	}
@@ -64,10 +64,10 @@ func demandsIn(rt *routes.Route, src []byte, w *wire.Walk, demand func(routes.Ge
 		d.readInPath(rt, src)
 	}
 	if demand != nil {
-		d.Wanted = demand(func(name string) string { return TextIn(src, name) }, int64(len(src)))
+		d.Units = demand(func(name string) string { return TextIn(src, name) }, int64(len(src)))
 	}
 	if mode := modeAsked(src, w); mode != "" {
-		d.Wanted.Mode = mode
+		d.Units.Mode = mode
 	}
 	return d
 }
@@ -197,24 +197,24 @@ func SetModel(w *wire.Walk, model []byte) wire.Edit { return bodyKeys.SetKey(w, 
 // walkOf scans a JSON body.
 func walkOf(body []byte, w *wire.Walk) error { return bodyKeys.Walk(body, w) }
 
-// WalkFor returns the scan of a body: the one made at admission for the client's own, a new one
+// ScanFor returns the scan of a body: the one made at admission for the client's own, a new one
 // for a body changed by a config.
-func (b *held) WalkFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
-	if b.IsOwn(src) {
+func (b *held) ScanFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
+	if b.IsUnchanged(src) {
 		return &b.walk, nil
 	}
 	return edited, walkOf(src, edited)
 }
 
-// IsOwn reports whether src is the client's unchanged body, not one that a config has changed.
-func (b *held) IsOwn(src []byte) bool { return &src[0] == &b.In[0] }
+// IsUnchanged reports whether src is the client's unchanged body, not one that a config has changed.
+func (b *held) IsUnchanged(src []byte) bool { return &src[0] == &b.In[0] }
 
 // readInPath reads the demands in a dialect without body fields for them, such as Gemini's,
 // where the path determines whether the response is a stream.
 func (d *Demands) readInPath(rt *routes.Route, src []byte) {
 	d.Stream = rt.Streams
 	if r, err := rt.Client.DecodeRequest(src); err == nil && r.MaxTokens.Set && r.MaxTokens.Value >= 0 {
-		d.OutBound, d.OutAssumed = r.MaxTokens.Value*max(r.N.Or(1), 1), false
+		d.MaxOutput, d.OutAssumed = r.MaxTokens.Value*max(r.N.Or(1), 1), false
 	}
 }
 

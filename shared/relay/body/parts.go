@@ -104,9 +104,9 @@ func isWeb(s string) bool {
 	return len(s) > 8 && (strings.EqualFold(s[:8], "https://") || strings.EqualFold(s[:7], "http://"))
 }
 
-// Want records the required addresses, and returns those that are not fetched yet. In a dry run,
+// Require records the required addresses, and returns those that are not fetched yet. In a dry run,
 // which sends nothing, each address gets placeholder content.
-func (f *FetchedMedia) Want(wanted []MediaURLs, rehearsing bool) (missing []string, err error) {
+func (f *FetchedMedia) Require(wanted []MediaURLs, rehearsing bool) (missing []string, err error) {
 	if f.got == nil {
 		f.got = make(map[string]*medium)
 	}

@@ -28,11 +28,11 @@ func take(b *Body) error {
 			return nil
 		}
 		return readAll(b)
-	case b.Req.Route.Shape == routes.Resource:
+	case b.Req.Route.BodyMode == routes.Resource:
 		return nil
-	case b.Req.Route.Shape == routes.Socket:
+	case b.Req.Route.BodyMode == routes.Socket:
 		return takeSocket(b)
-	case b.Req.Route.Shape == routes.Multipart:
+	case b.Req.Route.BodyMode == routes.Multipart:
 		b.Size = max(b.Req.Req.ContentLength, 0)
 		return readForm(b)
 	}
@@ -40,17 +40,17 @@ func take(b *Body) error {
 	if err != nil {
 		return err
 	}
-	if enc := admission.SingleHeader(b.Req.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.Req.Route.Shape == routes.Unified {
+	if enc := admission.SingleHeader(b.Req.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.Req.Route.BodyMode == routes.Unified {
 		return fault.Invalid("content-encoding", "must be identity or omitted: this route does not accept compressed bodies")
 	}
 	b.Size = max(b.Req.Req.ContentLength, 0)
 	if bodiless(b) {
 		return nil
 	}
-	if b.Req.Route.Shape == routes.Raw && kind != "application/json" {
-		b.Unread = b.Req.Req.ContentLength != 0
-		if b.Unread && b.Req.Req.Method == http.MethodPost {
-			SetUnits(&b.Own, Demand(b.RawPath(), nil, b.Req.Req.ContentLength))
+	if b.Req.Route.BodyMode == routes.Raw && kind != "application/json" {
+		b.UnknownModel = b.Req.Req.ContentLength != 0
+		if b.UnknownModel && b.Req.Req.Method == http.MethodPost {
+			SetUnits(&b.ClientDemands, UnitsOf(b.RawPath(), nil, b.Req.Req.ContentLength))
 		}
 		return nil // streamed through
 	}
@@ -58,11 +58,11 @@ func take(b *Body) error {
 		return err
 	}
 	switch {
-	case b.Req.Route.Shape == routes.Raw:
+	case b.Req.Route.BodyMode == routes.Raw:
 		return walkRaw(b)
 	case b.Req.Route.Prompt() != nil:
 		return readPrompt(b)
-	case b.Req.Route.Mints() != 0:
+	case b.Req.Route.SecretFormat() != 0:
 		return readWanted(b)
 	}
 	return walkBody(b)
@@ -99,11 +99,11 @@ func readID(b *Body) error {
 
 // readWanted reads a request for a client secret.
 func readWanted(b *Body) (err error) {
-	if b.Minting, err = admission.ReadSecretRequest(b.Req.Route.Mints(), b.In); err != nil {
+	if b.SecretRequest, err = admission.ReadSecretRequest(b.Req.Route.SecretFormat(), b.In); err != nil {
 		return err
 	}
-	b.Transcribes = b.Minting.Transcribes
-	return splitModel(b, b.Minting.Model, true)
+	b.Transcribes = b.SecretRequest.Transcribes
+	return splitModel(b, b.SecretRequest.Model, true)
 }
 
 // readAll reads the complete body into memory.
@@ -130,7 +130,7 @@ func readAll(b *Body) error {
 func bodiless(b *Body) bool {
 	switch b.Req.Req.Method {
 	case http.MethodGet, http.MethodDelete, http.MethodHead:
-		return b.Req.Route.Shape != routes.Raw || b.Req.Req.ContentLength == 0
+		return b.Req.Route.BodyMode != routes.Raw || b.Req.Req.ContentLength == 0
 	}
 	return false
 }
@@ -144,12 +144,12 @@ func contentType(b *Body) (string, error) {
 	}
 	kind, _, err := mime.ParseMediaType(v)
 	if err != nil {
-		if b.Req.Route.Shape == routes.Raw {
+		if b.Req.Route.BodyMode == routes.Raw {
 			return "", nil
 		}
 		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: it cannot be parsed; send application/json")
 	}
-	if kind != "application/json" && b.Req.Route.Shape == routes.Unified && b.Req.Req.Method == http.MethodPost {
+	if kind != "application/json" && b.Req.Route.BodyMode == routes.Unified && b.Req.Req.Method == http.MethodPost {
 		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: this route accepts application/json")
 	}
 	return kind, nil
@@ -208,7 +208,7 @@ func readForm(b *Body) error {
 		b.inBuf = nil // the transport may read its bytes after the request is over
 	}
 	if !b.Req.Route.NoOutput {
-		b.Own.OutBound, b.Own.OutAssumed = routes.DefaultReserveOutput, true
+		b.ClientDemands.MaxOutput, b.ClientDemands.OutAssumed = routes.DefaultReserveOutput, true
 	}
 	return takeForm(b)
 }
@@ -232,19 +232,19 @@ func takeForm(b *Body) error {
 		if v != "true" && v != "false" {
 			return fault.Invalid("stream", `stream must be "true" or "false"`)
 		}
-		b.Own.Stream = v == "true"
+		b.ClientDemands.Stream = v == "true"
 	}
 	if b.Req.Route.CheckForm != nil {
 		if err := b.Req.Route.CheckForm(b.Form); err != nil {
 			return err
 		}
 	}
-	if b.Req.Route.Demand != nil {
+	if b.Req.Route.UnitsOf != nil {
 		field := func(name string) string {
 			v, _ := b.Form.Get(name)
 			return v
 		}
-		b.Own.Wanted = b.Req.Route.Demand(field, max(b.Req.Req.ContentLength, int64(len(b.Form.Head()))))
+		b.ClientDemands.Units = b.Req.Route.UnitsOf(field, max(b.Req.Req.ContentLength, int64(len(b.Form.Head()))))
 	}
 	if b.Req.Route.NoModel {
 		return nil
@@ -262,7 +262,7 @@ func takeForm(b *Body) error {
 			return fault.Invalid("model", "model is required")
 		}
 		b.Model = name
-		b.Unread = !b.Form.Complete() && name == ""
+		b.UnknownModel = !b.Form.Complete() && name == ""
 		return nil
 	}
 	if name == "" {

@@ -22,7 +22,7 @@ func TestSocketsThatAreNotServed(t *testing.T) {
 	} {
 		var b Body
 		b.Req = new(admission.Request)
-		b.Req.Route = &routes.Route{Shape: routes.Socket, Handler: c.handler}
+		b.Req.Route = &routes.Route{BodyMode: routes.Socket, Handler: c.handler}
 		if f := fault.From(takeSocket(&b)); f.Status() != c.want {
 			t.Errorf("%s: %d, want %d", name, f.Status(), c.want)
 		}

@@ -23,17 +23,17 @@ const (
 	mostCount     = 1 << 20
 )
 
-// Demand returns the units that a POST to a path demands. The body is JSON, or nil if it is not
+// UnitsOf returns the units that a POST to a path demands. The body is JSON, or nil if it is not
 // read; then length is that of the request. A class of units that is missing in Most has no
 // bound.
-func Demand(escapedPath string, body []byte, length int64) routes.Demand {
+func UnitsOf(escapedPath string, body []byte, length int64) routes.Units {
 	s := stated{characters: int64(utf8.RuneCount(body)), read: body != nil}
 	s.json(wire.NewDecoder(body), "", 0)
 	return s.demand(escapedPath, length)
 }
 
-// DemandOfForm is Demand for a form; get returns the value of a field.
-func DemandOfForm(escapedPath string, get func(name string) (string, bool), length int64) routes.Demand {
+// DemandOfForm is UnitsOf for a form; get returns the value of a field.
+func DemandOfForm(escapedPath string, get func(name string) (string, bool), length int64) routes.Units {
 	s := stated{read: true}
 	for name := range exact {
 		if value, ok := get(name); ok {
@@ -138,7 +138,7 @@ func number(value string) int64 {
 // sizes are the sizes of videos by Veo's names.
 var sizes = map[string]string{"": "1280x720", "720p": "1280x720", "1080p": "1920x1080", "4k": "3840x2160"}
 
-func (s *stated) demand(escapedPath string, length int64) (d routes.Demand) {
+func (s *stated) demand(escapedPath string, length int64) (d routes.Units) {
 	path := strings.TrimRight(strings.ToLower(escapedPath), "/")
 	has := func(parts ...string) bool {
 		for _, part := range parts {
@@ -152,12 +152,12 @@ func (s *stated) demand(escapedPath string, length int64) (d routes.Demand) {
 	switch {
 	case strings.HasSuffix(path, ":predictlongrunning"):
 		one := cmp.Or(number(s.exact["parameters.durationSeconds"]), veoSeconds)
-		d = routes.Demand{Size: sizes[strings.ToLower(s.exact["parameters.resolution"])], Assumed: pricing.Usage{Estimated: true}}
+		d = routes.Units{Size: sizes[strings.ToLower(s.exact["parameters.resolution"])], Assumed: pricing.Usage{Estimated: true}}
 		d.Most.Set(pricing.Seconds, max(one, s.seconds)*max(s.count, 1)*groups)
 		d.Assumed.Set(pricing.Seconds, one*max(number(s.exact["parameters.sampleCount"]), 1)*groups)
 	case strings.HasSuffix(path, "/videos"):
 		asked := number(s.exact["seconds"])
-		d = routes.Demand{Size: cmp.Or(s.exact["size"], "720x1280"), Assumed: pricing.Usage{Estimated: true}}
+		d = routes.Units{Size: cmp.Or(s.exact["size"], "720x1280"), Assumed: pricing.Usage{Estimated: true}}
 		d.Most.Set(pricing.Seconds, max(cmp.Or(asked, mostSeconds), s.seconds)*max(s.count, 1))
 		d.Assumed.Set(pricing.Seconds, cmp.Or(asked, usualSeconds)*max(number(s.exact["n"]), 1))
 	case strings.HasSuffix(path, ":predict"):
@@ -173,7 +173,7 @@ func (s *stated) demand(escapedPath string, length int64) (d routes.Demand) {
 	case has("rerank", ":rank"):
 		d.Most.Set(pricing.Pages, length/300+1)
 	case s.count > 0, has("/stable-image/"), s.read && (has("/invoke", "/images/", "/text-to-image", "/image-to-image") || strings.HasPrefix(path, "/fal-ai/")):
-		d = routes.Demand{Quality: s.exact["quality"], Size: s.exact["size"]}
+		d = routes.Units{Quality: s.exact["quality"], Size: s.exact["size"]}
 		d.Most.Set(pricing.Images, max(s.count, 1)*groups)
 		d.Most.Set(pricing.Pages, length/300+1) // of a reranker
 	}

@@ -47,7 +47,7 @@ func TestUnitsOfOperations(t *testing.T) {
 		if c.body != "" {
 			body = []byte(c.body)
 		}
-		d := Demand(c.path, body, 7500)
+		d := UnitsOf(c.path, body, 7500)
 		check := func(name string, u pricing.Usage, want int64) {
 			t.Helper()
 			got, ok := u.Get(c.class)

@@ -45,7 +45,7 @@ func walkBody(b *Body) error {
 			return err
 		}
 	}
-	b.Own = demandsIn(b.Req.Route, b.In, &b.walk, b.Req.Route.Demand)
+	b.ClientDemands = demandsIn(b.Req.Route, b.In, &b.walk, b.Req.Route.UnitsOf)
 	return nil
 }
 
@@ -75,22 +75,22 @@ func walkRaw(b *Body) error {
 	}
 	if len(b.In) == 0 || bodyKeys.Walk(b.In, &b.walk) != nil {
 		b.walk.Spans = b.walk.Spans[:0]
-		b.Unread = len(b.In) > 0
+		b.UnknownModel = len(b.In) > 0
 		return nil
 	}
 	if readModel(b, false) != nil {
 		b.Model = ""
 	}
-	like, demand := b.Like(), b.Req.Route.Demand
+	like, demand := b.Counterpart(), b.Req.Route.UnitsOf
 	if like != nil {
-		demand = like.Demand
+		demand = like.UnitsOf
 	}
-	b.Own = demandsIn(b.Req.Route, b.In, &b.walk, demand)
+	b.ClientDemands = demandsIn(b.Req.Route, b.In, &b.walk, demand)
 	if like == nil && b.Req.Req.Method == http.MethodPost {
-		SetUnits(&b.Own, Demand(b.RawPath(), b.In, int64(len(b.In))))
+		SetUnits(&b.ClientDemands, UnitsOf(b.RawPath(), b.In, int64(len(b.In))))
 	}
 	if like != nil && like.NoOutput {
-		b.Own.OutBound = 0
+		b.ClientDemands.MaxOutput = 0
 	}
 	return nil
 }
@@ -137,13 +137,13 @@ func splitModel(b *Body, name string, required bool) error {
 // mergeMetadata merges metadata: workspace over key over request; the body's user sets _user if
 // nothing else does.
 func mergeMetadata(b *Body) {
-	m := b.Req.Ask.Metadata
-	keyed, spaced := b.Req.Who.Defaults.Metadata, b.Req.WS.Defaults.Metadata
+	m := b.Req.Headers.Metadata
+	keyed, spaced := b.Req.Principal.Defaults.Metadata, b.Req.WS.Defaults.Metadata
 	var user string
 	if len(b.walk.Spans) > keyUser && b.walk.Spans[keyUser].Present(b.In) {
 		user, _ = wire.ScanString(b.walk.Spans[keyUser].Of(b.In), "user")
 	}
-	if m == nil && len(keyed) == 0 && len(spaced) == 0 && user == "" && b.Req.Who.UserID == "" && b.Req.Who.EndUser == "" {
+	if m == nil && len(keyed) == 0 && len(spaced) == 0 && user == "" && b.Req.Principal.UserID == "" && b.Req.Principal.EndUser == "" {
 		return
 	}
 	if m == nil {
@@ -160,7 +160,7 @@ func mergeMetadata(b *Body) {
 	}
 	if _, have := m["_user"]; !have {
 		if user == "" {
-			user = cmp.Or(b.Req.Who.EndUser, b.Req.Who.UserID)
+			user = cmp.Or(b.Req.Principal.EndUser, b.Req.Principal.UserID)
 		}
 		if user != "" {
 			m["_user"] = clipRunes(user, 128)
@@ -186,10 +186,10 @@ func takeSocket(b *Body) error {
 	if err != nil {
 		return fault.Invalid("query", "has invalid percent-encoding")
 	}
-	if o := b.Req.Route.Opened(); o != nil {
+	if o := b.Req.Route.ClientConn(); o != nil {
 		for _, begins := range o.Steps {
 			if begins.Seconds > 0 {
-				b.Own.Wanted.Most.Set(pricing.Seconds, begins.Seconds)
+				b.ClientDemands.Units.Most.Set(pricing.Seconds, begins.Seconds)
 			}
 		}
 		return splitModel(b, o.Model, true)

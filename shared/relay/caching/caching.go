@@ -42,33 +42,33 @@ const (
 // Times are how long a request waits for its cache. A timeout of the store is a miss; a response
 // that cannot be stored in time is not cached.
 type Times struct {
-	LookUp time.Duration // 0: 1 s
-	Keep   time.Duration // 0: 2 s
-	Embed  time.Duration // for the vector of a text; 0: 150 ms
+	Read  time.Duration // 0: 1 s
+	Write time.Duration // 0: 2 s
+	Embed time.Duration // for the vector of a text; 0: 150 ms
 }
 
 // OrStandard is t with the standard times for those that are 0.
 func (t Times) OrStandard() Times {
-	return Times{LookUp: cmp.Or(t.LookUp, time.Second), Keep: cmp.Or(t.Keep, 2*time.Second), Embed: cmp.Or(t.Embed, 150*time.Millisecond)}
+	return Times{Read: cmp.Or(t.Read, time.Second), Write: cmp.Or(t.Write, 2*time.Second), Embed: cmp.Or(t.Embed, 150*time.Millisecond)}
 }
 
 // Cache is the response cache of one request, at the current target.
 type Cache struct {
-	Target  *target.Target
-	Bill    *accounting.Bill
-	Guards  *guardrail.State
-	Secrets *target.SecretMask
-	Walk    Walk
-	Store   *cache.Cache // nil: nothing is cached
-	Times   Times
-	Status  string       // for the response's header and the record
-	Hit     *cache.Entry // id of the response that is used
-	at      *looking     // nil: the target's responses are not cached
-	like    similar
+	Target   *target.Target
+	Bill     *accounting.Bill
+	Guards   *guardrail.State
+	Secrets  *target.SecretMask
+	Pipeline Pipeline
+	Backend  *cache.Cache // nil: nothing is cached
+	Times    Times
+	Status   string       // for the response's header and the record
+	Hit      *cache.Entry // id of the response that is used
+	at       *looking     // nil: the target's responses are not cached
+	like     similar
 }
 
-// Walk holds the operations of the pipeline that the cache calls.
-type Walk interface {
+// Pipeline holds the operations of the pipeline that the cache calls.
+type Pipeline interface {
 	// Embedder makes vectors on behalf of the request.
 	Embedder(with *route.CacheEmbedder) cache.Embedder
 	// Flush sends buffered output before the process waits.
@@ -80,14 +80,14 @@ func (ca *Cache) Connect(t *target.Target, b *accounting.Bill, g *guardrail.Stat
 	ca.Target, ca.Bill, ca.Guards, ca.Secrets = t, b, g, m
 }
 
-// Begin sets the dependencies of a request.
-func (ca *Cache) Begin(store *cache.Cache, times Times, w Walk) {
-	ca.Store, ca.Times, ca.Walk = store, times, w
-	ca.Fresh()
+// SetDeps sets the dependencies of a request.
+func (ca *Cache) SetDeps(store *cache.Cache, times Times, w Pipeline) {
+	ca.Backend, ca.Times, ca.Pipeline = store, times, w
+	ca.ResetTarget()
 }
 
-// Fresh clears the state of the previous target.
-func (ca *Cache) Fresh() { ca.at, ca.like, ca.Status = nil, similar{}, Disabled }
+// ResetTarget clears the state of the previous target.
+func (ca *Cache) ResetTarget() { ca.at, ca.like, ca.Status = nil, similar{}, Disabled }
 
 // Use records that the response is a stored one.
 func (ca *Cache) Use(e *cache.Entry) {
@@ -119,16 +119,16 @@ type similar struct {
 	seeking *cache.Seeking // nil: only exact matches count
 }
 
-// Answer is a cached response that is used again.
-type Answer struct {
+// Hit is a cached response that is used again.
+type Hit struct {
 	Entry   *cache.Entry
 	Decoded *chat.Response // decoded, if it is not sent as it is in the cache: as a stream, or under a new id
 }
 
-// LookUp looks for a cached response to the body at its target; nil if there is none. A failure
+// Read looks for a cached response to the body at its target; nil if there is none. A failure
 // of the cache counts as a miss; an error is a rejection of the request. waited is the time
 // spent on the vector of a text.
-func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Answer, waited time.Duration, err error) {
+func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Hit, waited time.Duration, err error) {
 	if leaf.Cache == nil || !ca.mayCache(body) {
 		return nil, 0, nil
 	}
@@ -147,9 +147,9 @@ func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Answer, waited time.D
 		return nil, 0, nil
 	}
 	ca.Status = miss
-	ctx, cancel := context.WithTimeout(ca.Target.Req.Ctx, ca.Times.LookUp)
+	ctx, cancel := context.WithTimeout(ca.Target.Req.Ctx, ca.Times.Read)
 	defer cancel()
-	e, err := ca.Store.Get(ctx, key, ca.at.age)
+	e, err := ca.Backend.Get(ctx, key, ca.at.age)
 	if err != nil {
 		ca.Target.Req.Fail("cache look-up", err)
 	}
@@ -170,16 +170,16 @@ func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Answer, waited time.D
 
 // mayCache reports whether the request may use the cache.
 func (ca *Cache) mayCache(body []byte) bool {
-	if ca.Store == nil || ca.Target.Req.Route.Shape != routes.Unified || ca.Target.Req.Req.Method != http.MethodPost || !cacheable[ca.Target.Req.Route.Endpoint] || len(body) == 0 {
+	if ca.Backend == nil || ca.Target.Req.Route.BodyMode != routes.Unified || ca.Target.Req.Req.Method != http.MethodPost || !cacheable[ca.Target.Req.Route.Endpoint] || len(body) == 0 {
 		return false
 	}
-	if ca.Target.To.ContentType != "" && ca.Target.To.ContentType != "application/json" {
+	if ca.Target.Choice.ContentType != "" && ca.Target.Choice.ContentType != "application/json" {
 		return false
 	}
 	if enforced := ca.Target.Req.Org.Settings.EnforceDebug; enforced != nil {
 		return *enforced && !ca.Target.Body.Background()
 	}
-	return !ca.Target.Req.Ask.NoBodies && !ca.Target.Body.Background()
+	return !ca.Target.Req.Headers.NoBodies && !ca.Target.Body.Background()
 }
 
 // question returns the properties that must be equal for a response to be used again.
@@ -196,12 +196,12 @@ func (ca *Cache) question(body []byte) (*cache.Question, error) {
 	if ca.Target.Req.Route.Client != nil {
 		dialect = ca.Target.Req.Route.Client.Name()
 	}
-	if ca.Target.To.Saved != nil {
-		saved = ca.Target.To.Saved.ID
+	if ca.Target.Choice.Saved != nil {
+		saved = ca.Target.Choice.Saved.ID
 	}
 	return &cache.Question{
-		Scope: ca.Target.Req.Who.Scope, Operation: ca.Target.Req.Route.Endpoint, Dialect: dialect, Lenient: !ca.Target.Strict(),
-		Provider: ca.Target.To.Target.Provider.ID, Saved: saved, Model: ca.Target.To.Model, URL: url,
+		Scope: ca.Target.Req.Principal.Scope, Operation: ca.Target.Req.Route.Endpoint, Dialect: dialect, Lenient: !ca.Target.Strict(),
+		Provider: ca.Target.Choice.Target.Provider.ID, Saved: saved, Model: ca.Target.Choice.Model, URL: url,
 		Metadata: ca.Target.Body.Metadata, Namespace: namespace, Guards: ca.Guards.Print(), Body: body,
 	}, nil
 }
@@ -210,41 +210,41 @@ func (ca *Cache) question(body []byte) (*cache.Question, error) {
 // by the gateway itself has none.
 func (ca *Cache) answerURL() (string, error) {
 	switch {
-	case ca.Target.To.Local:
+	case ca.Target.Choice.Local:
 		return "", nil
-	case ca.Target.Req.Route.Client == nil && ca.Target.Through():
-		u, err := ca.Target.OperationURL(target.Part{Op: ca.Target.To.Op, ID: ca.Target.Body.ID, Query: ca.Target.Req.Req.URL.RawQuery})
+	case ca.Target.Req.Route.Client == nil && ca.Target.UsesRoutePath():
+		u, err := ca.Target.OperationURL(target.Part{Op: ca.Target.Choice.Op, ID: ca.Target.Body.ID, Query: ca.Target.Req.Req.URL.RawQuery})
 		if err != nil {
 			return "", err
 		}
 		return u.String(), nil
 	}
-	return ca.Target.To.Target.URL(ca.Target.To.Op, ca.Target.To.Model, false)
+	return ca.Target.Choice.Target.URL(ca.Target.Choice.Op, ca.Target.Choice.Model, false)
 }
 
 // usable prepares a cached response for sending; nil if there is none, or if it cannot be
 // encoded as the stream that the client requests, or as a response that is stored.
-func (ca *Cache) usable(e *cache.Entry) *Answer {
+func (ca *Cache) usable(e *cache.Entry) *Hit {
 	if e == nil {
 		return nil
 	}
 	if ca.Target.Req.Route.Client == nil || !ca.Target.Stream && !target.StoresItems(ca.Target) {
-		return &Answer{Entry: e}
+		return &Hit{Entry: e}
 	}
 	decoded, err := ca.Target.Req.Route.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider})
 	if err != nil {
 		ca.Target.Req.Fail("cached answer", err)
 		return nil
 	}
-	decoded.Created = ca.Target.Req.Start.Unix()
-	ca.Guards.Taken.Restore(decoded)
-	return &Answer{e, decoded}
+	decoded.Created = ca.Target.Req.StartTime.Unix()
+	ca.Guards.Masked.Restore(decoded)
+	return &Hit{e, decoded}
 }
 
-// Keep caches a complete response in the client's format before its last byte is sent, so that
+// Store caches a complete response in the client's format before its last byte is sent, so that
 // the client's next request finds it. The response must be a success, without any additions by
 // the gateway.
-func (ca *Cache) Keep(out []byte) {
+func (ca *Cache) Store(out []byte) {
 	k := ca.at
 	if k == nil || !ca.Guards.Verdict.Passed() || !ca.complete(out) || ca.Secrets.Repeats(out) {
 		return
@@ -253,10 +253,10 @@ func (ca *Cache) Keep(out []byte) {
 	if last == nil {
 		last = new(usage.Attempt)
 	}
-	e := &cache.Entry{Body: out, Provider: ca.Target.To.Names.Provider, Model: ca.Bill.ReportedModel(), Finish: ca.Bill.Reported.Finish, Usage: last.Usage, Cost: last.Cost}
-	ctx, cancel := context.WithTimeout(ca.Target.Req.Ctx, ca.Times.Keep)
+	e := &cache.Entry{Body: out, Provider: ca.Target.Choice.Names.Provider, Model: ca.Bill.ReportedModel(), Finish: ca.Bill.Reported.Finish, Usage: last.Usage, Cost: last.Cost}
+	ctx, cancel := context.WithTimeout(ca.Target.Req.Ctx, ca.Times.Write)
 	defer cancel()
-	err := ca.Store.Put(ctx, k.key, e, k.age)
+	err := ca.Backend.Put(ctx, k.key, e, k.age)
 	if err == nil && ca.like.seeking != nil && !e.Expires.IsZero() {
 		err = ca.learnMeaning(ctx, k, e)
 	}
@@ -273,7 +273,7 @@ func (ca *Cache) complete(out []byte) bool {
 	if ca.Target.Req.Route.Client == nil {
 		return true
 	}
-	_, err := ca.Target.Req.Route.Client.DecodeResponse(out, &chat.Traits{Provider: ca.Target.To.Names.Provider})
+	_, err := ca.Target.Req.Route.Client.DecodeResponse(out, &chat.Traits{Provider: ca.Target.Choice.Names.Provider})
 	return err == nil
 }
 
@@ -281,12 +281,12 @@ func (ca *Cache) complete(out []byte) bool {
 // text.
 func (ca *Cache) seek(rule *route.Cache, q *cache.Question) (none similar) {
 	with := rule.Embedder
-	if rule.Mode != "semantic" || with == nil || !ca.Store.Semantic() || ca.Target.Req.Route.Client == nil {
+	if rule.Mode != "semantic" || with == nil || !ca.Backend.Semantic() || ca.Target.Req.Route.Client == nil {
 		return none
 	}
 	body := ca.Target.Body.In
-	if ca.Target.To.Body != nil {
-		body = ca.Target.To.Body
+	if ca.Target.Choice.Body != nil {
+		body = ca.Target.Choice.Body
 	}
 	r, err := ca.Target.Req.Route.Client.DecodeRequest(body)
 	if err != nil {
@@ -296,11 +296,11 @@ func (ca *Cache) seek(rule *route.Cache, q *cache.Question) (none similar) {
 	if !ok {
 		return none
 	}
-	seeking := ca.Store.Seek(ca.Target.Req.Base, ca.Walk.Embedder(with), meaning.Text)
+	seeking := ca.Backend.Seek(ca.Target.Req.Base, ca.Pipeline.Embedder(with), meaning.Text)
 	// It has been paid for and must be recorded before the process may be frozen.
-	ca.Target.Req.After(func() {
+	ca.Target.Req.Defer(func() {
 		if !seeking.Done() {
-			ca.Walk.Flush()
+			ca.Pipeline.Flush()
 			seeking.Wait()
 		}
 	})
@@ -327,7 +327,7 @@ func (ca *Cache) near(ctx context.Context) (e *cache.Entry, waited time.Duration
 		}
 		return nil, waited
 	}
-	e, err = ca.Store.Near(ctx, ca.like.meaning.Bucket, vector, k.threshold(), k.age)
+	e, err = ca.Backend.Near(ctx, ca.like.meaning.Bucket, vector, k.threshold(), k.age)
 	if err != nil {
 		ca.Target.Req.Fail("cache neighbours", err)
 	}
@@ -345,9 +345,9 @@ func (ca *Cache) learnMeaning(ctx context.Context, k *looking, e *cache.Entry) e
 		return nil // the failure was reported before
 	}
 	if k.refresh {
-		if err := ca.Store.Replace(ctx, ca.like.meaning.Bucket, vector, k.threshold(), e, k.age); err != nil {
+		if err := ca.Backend.Replace(ctx, ca.like.meaning.Bucket, vector, k.threshold(), e, k.age); err != nil {
 			return err
 		}
 	}
-	return ca.Store.Learn(ctx, ca.like.meaning.Bucket, vector, k.key, e.Expires)
+	return ca.Backend.Learn(ctx, ca.like.meaning.Bucket, vector, k.key, e.Expires)
 }

@@ -19,9 +19,9 @@ import (
 
 // asking is a request as far as the cache looks at it.
 func asking(endpoint string) *Cache {
-	c := &Cache{Target: &target.Target{Req: new(admission.Request), Body: new(body.Body), Plan: new(plan.Plan)}, Store: &cache.Cache{}}
+	c := &Cache{Target: &target.Target{Req: new(admission.Request), Body: new(body.Body), Plan: new(plan.Plan)}, Backend: &cache.Cache{}}
 	c.Target.Body.Req = c.Target.Req
-	c.Target.Req.Route = &routes.Route{Endpoint: endpoint, Shape: routes.Unified, Client: openai.Chat{}}
+	c.Target.Req.Route = &routes.Route{Endpoint: endpoint, BodyMode: routes.Unified, Client: openai.Chat{}}
 	c.Target.Req.Req = &http.Request{Method: http.MethodPost, Header: http.Header{}}
 	c.Target.Req.Org, c.Target.Body.In = &tenant.Organisation{}, []byte(`{}`)
 	return c
@@ -41,13 +41,13 @@ func TestWhatMayBeCached(t *testing.T) {
 		"a file":                 {"uploadFile", nil, false},
 		"a batch":                {"createBatch", nil, false},
 		"an edit of an image":    {"imageEdit", nil, false},
-		"pass-through":           {"chatComplete", func(c *Cache) { c.Target.Req.Route.Shape = routes.Raw }, false},
-		"a list":                 {"chatComplete", func(c *Cache) { c.Target.Req.Route.Shape = routes.Listing }, false},
+		"pass-through":           {"chatComplete", func(c *Cache) { c.Target.Req.Route.BodyMode = routes.Raw }, false},
+		"a list":                 {"chatComplete", func(c *Cache) { c.Target.Req.Route.BodyMode = routes.Listing }, false},
 		"GET":                    {"chatComplete", func(c *Cache) { c.Target.Req.Req.Method = http.MethodGet }, false},
-		"a form":                 {"chatComplete", func(c *Cache) { c.Target.To.ContentType = "multipart/form-data; boundary=b" }, false},
-		"no cache":               {"chatComplete", func(c *Cache) { c.Store = nil }, false},
-		"debug off":              {"chatComplete", func(c *Cache) { c.Target.Req.Ask.NoBodies = true }, false},
-		"debug enforced":         {"chatComplete", func(c *Cache) { c.Target.Req.Ask.NoBodies, c.Target.Req.Org.Settings.EnforceDebug = true, &yes }, true},
+		"a form":                 {"chatComplete", func(c *Cache) { c.Target.Choice.ContentType = "multipart/form-data; boundary=b" }, false},
+		"no cache":               {"chatComplete", func(c *Cache) { c.Backend = nil }, false},
+		"debug off":              {"chatComplete", func(c *Cache) { c.Target.Req.Headers.NoBodies = true }, false},
+		"debug enforced":         {"chatComplete", func(c *Cache) { c.Target.Req.Headers.NoBodies, c.Target.Req.Org.Settings.EnforceDebug = true, &yes }, true},
 		"debug refused":          {"chatComplete", func(c *Cache) { c.Target.Req.Org.Settings.EnforceDebug = &no }, false},
 		"a response":             {"createModelResponse", func(c *Cache) { c.Target.Body.In = []byte(`{"background":false}`) }, true},
 		"one in the background":  {"createModelResponse", func(c *Cache) { c.Target.Body.In = []byte(`{"background":true}`) }, false},
@@ -69,12 +69,12 @@ func TestWhatMayBeCached(t *testing.T) {
 
 func TestWithoutACacheNothingIsDone(t *testing.T) {
 	c, leaf, body := asking("chatComplete"), &route.Leaf{}, []byte(`{}`)
-	c.Store = nil
+	c.Backend = nil
 	allocs := testing.AllocsPerRun(100, func() {
 		if a, _, err := c.LookUp(leaf, body); a != nil || err != nil || c.Stores() {
 			t.Fatal(a, err)
 		}
-		c.Keep(body)
+		c.Store(body)
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations", allocs)

@@ -34,7 +34,7 @@ func TestDenialsQuoteNothing(t *testing.T) {
 			}
 			for _, text := range texts {
 				for _, mutates := range []bool{false, true} {
-					s := &State{On: true, hooks: found{out: hook(mutates)}, ctx: context.Background()}
+					s := &State{Enabled: true, hooks: found{out: hook(mutates)}, ctx: context.Background()}
 					s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now}
 					f := s.Output(append(wire.AppendJSONString([]byte(`{"choices":[{"message":{"role":"assistant","content":`), text), `}}]}`...))
 					if f == nil {
@@ -66,7 +66,7 @@ func TestDenialsQuoteNothing(t *testing.T) {
 // denied contain their data.
 func TestResultsOfPassedResponsesKeepTheirData(t *testing.T) {
 	t.Parallel()
-	s := &State{On: true, ctx: context.Background(), hooks: found{out: chain.Hooks{localKit.Ready(guard.ReadHook(json.RawMessage(`{"regexMatch":{"rule":"sunny"},"deny":true}`), false, false))}}}
+	s := &State{Enabled: true, ctx: context.Background(), hooks: found{out: chain.Hooks{localKit.Ready(guard.ReadHook(json.RawMessage(`{"regexMatch":{"rule":"sunny"},"deny":true}`), false, false))}}}
 	s.call = chain.Call{Kind: "chatComplete", Status: http.StatusOK, Request: json.RawMessage(prompt), Now: time.Now}
 	if f := s.Output([]byte(`{"choices":[{"message":{"role":"assistant","content":"it is sunny"}}]}`)); f != nil {
 		t.Fatal(f)

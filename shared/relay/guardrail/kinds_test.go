@@ -266,7 +266,7 @@ func judgedPlain(hooks chain.Hooks, client chat.TwoWayDialect, o chat.Options, s
 }
 
 func stateOf(hooks chain.Hooks) *State {
-	s := &State{On: true, hooks: found{out: hooks}, ctx: context.Background()}
+	s := &State{Enabled: true, hooks: found{out: hooks}, ctx: context.Background()}
 	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now, Stream: true, Budget: guard.NewBudget()}
 	return s
 }

@@ -23,29 +23,29 @@ import (
 // Live holds the guardrails of a realtime session. They are reloaded while it runs. It is safe
 // for concurrent use.
 type Live struct {
-	means           *Means
+	means           *Deps
 	leaf            *route.Leaf
 	kind            string
 	call            chain.Call // input of the hooks, without the text itself
 	target, request string
-	now             atomic.Pointer[Talk]
+	now             atomic.Pointer[SessionGuardrails]
 
 	mu    sync.Mutex
-	notes []Noted
+	notes []HookEntry
 	aside aside
 }
 
-// Talk is a snapshot of a session's guardrails, which judge its content in the Responses format:
+// SessionGuardrails is a snapshot of a session's guardrails, which judge its content in the Responses format:
 // as instructions and input, or as output. A Talk is immutable.
-type Talk struct {
+type SessionGuardrails struct {
 	live            *Live
 	secrets         judge.Secrets
 	in, hold, after chain.Hooks
 	beside, behind  chain.Hooks // asynchronous hooks
 }
 
-// Word is the guardrails' result for session content.
-type Word struct {
+// SessionVerdict is the guardrails' result for session content.
+type SessionVerdict struct {
 	Results        chain.Results
 	Denied, Failed bool
 	Body           []byte // replacement of the content; nil: it is unchanged
@@ -54,15 +54,15 @@ type Word struct {
 }
 
 // Denial returns the error for denied content.
-func (w *Word) Denial() *fault.Fault {
+func (w *SessionVerdict) Denial() *fault.Fault {
 	if w.unread != nil {
 		return w.unread
 	}
 	return fault.New(fault.GuardrailDenied, "", chain.Denial(slices.Concat(w.Results.Before, w.Results.After)))
 }
 
-// GoLive prepares the guardrails of a session of a target. fetch gets images for them.
-func (s *State) GoLive(m *Means, t *target.Target, leaf *route.Leaf, fetch judge.Fetch) (*Live, error) {
+// PrepareSession prepares the guardrails of a session of a target. fetch gets images for them.
+func (s *State) PrepareSession(m *Deps, t *target.Target, leaf *route.Leaf, fetch judge.Fetch) (*Live, error) {
 	call := m.callOf(t, true, nil, fetch, nil).Clone()
 	l := &Live{means: m, leaf: leaf, kind: t.Req.Route.Endpoint, call: call, target: leaf.Path, request: t.Req.ULID}
 	if err := l.Renew(t.Req.Base, &t.Req.Caller); err != nil {
@@ -74,13 +74,13 @@ func (s *State) GoLive(m *Means, t *target.Target, leaf *route.Leaf, fetch judge
 
 // callOf returns the input of hooks for a target: for a request with a body, or for the content of
 // a session.
-func (m *Means) callOf(t *target.Target, session bool, body []byte, fetch judge.Fetch, budget *guard.Budget) chain.Call {
+func (m *Deps) callOf(t *target.Target, session bool, body []byte, fetch judge.Fetch, budget *guard.Budget) chain.Call {
 	id := ""
-	if p := t.To.Target.Provider; p != nil {
+	if p := t.Choice.Target.Provider; p != nil {
 		id = p.ID
 	}
 	return chain.Call{
-		Kind: t.Req.Route.Endpoint, Provider: id, Reached: t.Body.Reached(), TraceID: t.Req.Ask.TraceID, Model: t.To.Model, Stream: t.Stream || session, Metadata: maps.Clone(t.Body.Metadata),
+		Kind: t.Req.Route.Endpoint, Provider: id, Reached: t.Body.Endpoints(), TraceID: t.Req.Headers.TraceID, Model: t.Choice.Model, Stream: t.Stream || session, Metadata: maps.Clone(t.Body.Metadata),
 		Headers: t.Req.HeadersForProvider(), Request: body, Passed: len(body) == 0 && !session, Client: m.client, Public: m.public, Fetch: fetch, Secrets: m.secrets(&t.Req.Caller), Now: m.now, Budget: budget,
 	}
 }
@@ -102,7 +102,7 @@ func (l *Live) Renew(ctx context.Context, who *admission.Caller) error {
 			hold = append(hold, h)
 		}
 	}
-	l.now.Store(&Talk{live: l, secrets: l.means.secrets(who), in: in, hold: hold, after: after, beside: beside, behind: of.outBeside})
+	l.now.Store(&SessionGuardrails{live: l, secrets: l.means.secrets(who), in: in, hold: hold, after: after, beside: beside, behind: of.outBeside})
 	return nil
 }
 
@@ -110,27 +110,27 @@ func (l *Live) Renew(ctx context.Context, who *admission.Caller) error {
 func (s *State) Live() *Live { return s.live }
 
 // Now returns the current guardrails.
-func (l *Live) Now() *Talk { return l.now.Load() }
+func (l *Live) Now() *SessionGuardrails { return l.now.Load() }
 
 // JudgesInput reports whether a hook judges client input.
-func (k *Talk) JudgesInput() bool { return len(k.in)+len(k.beside) > 0 }
+func (k *SessionGuardrails) JudgesInput() bool { return len(k.in)+len(k.beside) > 0 }
 
-// Holds reports whether a response is judged before it is sent.
-func (k *Talk) Holds() bool { return len(k.hold) > 0 }
+// BuffersResponses reports whether a response is judged before it is sent.
+func (k *SessionGuardrails) BuffersResponses() bool { return len(k.hold) > 0 }
 
-// Judges reports whether a hook judges responses at all.
-func (k *Talk) Judges() bool { return len(k.hold)+len(k.after)+len(k.behind) > 0 }
+// JudgesResponses reports whether a hook judges responses at all.
+func (k *SessionGuardrails) JudgesResponses() bool { return len(k.hold)+len(k.after)+len(k.behind) > 0 }
 
 // call returns the input of hooks, with the secrets of the present caller.
-func (k *Talk) call(body []byte) chain.Call {
+func (k *SessionGuardrails) call(body []byte) chain.Call {
 	return k.live.call.WithSecrets(k.secrets).WithRequest(body)
 }
 
 // JudgeInput judges client input.
-func (k *Talk) JudgeInput(ctx context.Context, body []byte) Word {
+func (k *SessionGuardrails) JudgeInput(ctx context.Context, body []byte) SessionVerdict {
 	exempts := func(names []string) bool { return exempt(names, k.live.kind, "") }
 	if f := unreadBody(k.in, exempts, k.live.kind, body, false, "all of this event"); f != nil {
-		return Word{Denied: true, unread: f}
+		return SessionVerdict{Denied: true, unread: f}
 	}
 	c := k.call(body)
 	k.apart(ctx, k.beside, guard.Before, c)
@@ -139,30 +139,30 @@ func (k *Talk) JudgeInput(ctx context.Context, body []byte) Word {
 		o = untold(o)
 	}
 	k.live.note(o.Results, guard.Before)
-	return Word{Results: chain.Results{Before: o.Results}, Denied: o.Denied, Failed: o.Failed, Body: o.Body}
+	return SessionVerdict{Results: chain.Results{Before: o.Results}, Denied: o.Denied, Failed: o.Failed, Body: o.Body}
 }
 
-// Held judges a response before any of it is sent. about are the instructions of the session.
-func (k *Talk) Held(ctx context.Context, about, answer []byte) Word {
+// JudgeBuffered judges a response before any of it is sent. about are the instructions of the session.
+func (k *SessionGuardrails) JudgeBuffered(ctx context.Context, about, answer []byte) SessionVerdict {
 	o := untold(k.run(ctx, k.hold, about, answer))
-	return Word{Results: chain.Results{After: o.Results}, Denied: o.Denied, Failed: o.Failed, Body: o.Body}
+	return SessionVerdict{Results: chain.Results{After: o.Results}, Denied: o.Denied, Failed: o.Failed, Body: o.Body}
 }
 
-// Over judges a response after it was sent: it only reports.
-func (k *Talk) Over(ctx context.Context, about, answer []byte) Word {
+// JudgeSent judges a response after it was sent: it only reports.
+func (k *SessionGuardrails) JudgeSent(ctx context.Context, about, answer []byte) SessionVerdict {
 	k.apart(ctx, k.behind, guard.After, k.call(about).WithResponse(answer))
 	o := k.run(ctx, k.after, about, answer)
-	return Word{Results: chain.Results{After: o.Results}, Failed: o.Failed || o.Denied}
+	return SessionVerdict{Results: chain.Results{After: o.Results}, Failed: o.Failed || o.Denied}
 }
 
-func (k *Talk) run(ctx context.Context, hooks chain.Hooks, about, answer []byte) chain.Outcome {
+func (k *SessionGuardrails) run(ctx context.Context, hooks chain.Hooks, about, answer []byte) chain.Outcome {
 	c := k.call(about).WithResponse(answer)
 	o := hooks.Run(ctx, guard.After, &c)
 	k.live.note(o.Results, guard.After)
 	return o
 }
 
-func (k *Talk) apart(ctx context.Context, hooks chain.Hooks, phase guard.Phase, c chain.Call) {
+func (k *SessionGuardrails) apart(ctx context.Context, hooks chain.Hooks, phase guard.Phase, c chain.Call) {
 	if l := k.live; len(hooks) > 0 {
 		l.aside.run(l.means, ctx, hooks, phase, c, l.target, l.request)
 	}
@@ -184,22 +184,22 @@ func (l *Live) note(results []chain.Result, phase guard.Phase) {
 }
 
 // take returns the verdicts since the last call.
-func (l *Live) take() (notes []Noted) {
+func (l *Live) take() (notes []HookEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	notes, l.notes = l.notes, nil
 	return notes
 }
 
-// Around has the guardrails of a workspace that apply to all requests judge a call without a
+// JudgeCall has the guardrails of a workspace that apply to all requests judge a call without a
 // model. kind is that of its texts, args is the input of the call. changed is the input as they
 // changed it; nil: unchanged. denied reports that one of them denies the call.
-func (s *State) Around(m *Means, q *admission.Request, kind, name string, metadata map[string]string, args []byte) (changed []byte, denied bool, err error) {
+func (s *State) JudgeCall(m *Deps, q *admission.Request, kind, name string, metadata map[string]string, args []byte) (changed []byte, denied bool, err error) {
 	input, output := q.WS.Guardrails(q.Org)
 	if len(input)+len(output) == 0 {
 		return nil, false, nil
 	}
-	s.On, s.means, s.request, s.ctx = true, m, q.ULID, q.Ctx
+	s.Enabled, s.means, s.request, s.ctx = true, m, q.ULID, q.Ctx
 	in, err := m.hooks(q.Ctx, &q.Caller, nil, input)
 	if err != nil {
 		return nil, false, err
@@ -231,23 +231,23 @@ func (s *State) Around(m *Means, q *admission.Request, kind, name string, metada
 
 // JudgeResult has them judge the result of the call, and restores masked values.
 func (s *State) JudgeResult(result []byte) (out []byte, denied bool) {
-	if !s.On {
+	if !s.Enabled {
 		return result, false
 	}
 	if s.Outputs() {
 		if f := s.Output(result); f != nil {
 			return nil, true
 		}
-		result = s.Answer
+		result = s.Response
 	}
-	return s.Taken.Restored(result), false
+	return s.Masked.RestoreBody(result), false
 }
 
 // Message has the guardrails of a workspace that apply to all requests judge a message beside a
 // call and its result: as input if phase is guard.Before, as output otherwise. who is the caller
 // as re-read now. Each message has its own time budget, because a connection may last for hours.
 // Asynchronous guardrails judge calls and results only.
-func (s *State) Message(m *Means, q *admission.Request, who *admission.Caller, phase guard.Phase, name string, message []byte) (out []byte, denied bool, err error) {
+func (s *State) Message(m *Deps, q *admission.Request, who *admission.Caller, phase guard.Phase, name string, message []byte) (out []byte, denied bool, err error) {
 	names, output := who.WS.Guardrails(who.Org)
 	if phase == guard.After {
 		names = output
@@ -274,8 +274,8 @@ func (s *State) Message(m *Means, q *admission.Request, who *admission.Caller, p
 		c = c.WithResponse(message)
 	}
 	o := hooks.Run(q.Ctx, phase, &c)
-	if len(s.Notes.list) < maxNotes {
-		s.Notes.add(o.Results, phase, "")
+	if len(s.Entries.list) < maxNotes {
+		s.Entries.add(o.Results, phase, "")
 	}
 	switch {
 	case o.Denied:
@@ -284,44 +284,44 @@ func (s *State) Message(m *Means, q *admission.Request, who *admission.Caller, p
 		message = o.Body
 	}
 	if phase == guard.After {
-		message = s.Taken.Restored(message)
+		message = s.Masked.RestoreBody(message)
 	}
 	return message, false, nil
 }
 
 // withoutModel returns the input of hooks for a call of a kind that calls no model.
-func (m *Means) withoutModel(q *admission.Request, who *admission.Caller, kind, name string, budget *guard.Budget) chain.Call {
+func (m *Deps) withoutModel(q *admission.Request, who *admission.Caller, kind, name string, budget *guard.Budget) chain.Call {
 	return chain.Call{
-		Kind: kind, TraceID: q.Ask.TraceID, Model: name, Headers: q.HeadersForProvider(),
+		Kind: kind, TraceID: q.Headers.TraceID, Model: name, Headers: q.HeadersForProvider(),
 		Client: m.client, Public: m.public, Secrets: m.secrets(who), Now: m.now, Budget: budget,
 	}
 }
 
-// Taken are values that guardrails masked in a request, which are restored in its response.
-type Taken struct{ values mask.Restorer }
+// MaskedValues are values that guardrails masked in a request, which are restored in its response.
+type MaskedValues struct{ values mask.Restorer }
 
-func (t *Taken) add(values map[string]string) {
+func (t *MaskedValues) add(values map[string]string) {
 	if len(values) > 0 {
 		t.values.Add(values)
 	}
 }
 
 // Any reports whether a value was masked.
-func (t *Taken) Any() bool { return !t.values.Empty() }
+func (t *MaskedValues) Any() bool { return !t.values.Empty() }
 
-// Restored returns a response in which the request's values replace their tokens.
-func (t *Taken) Restored(answer []byte) []byte {
+// RestoreBody returns a response in which the request's values replace their tokens.
+func (t *MaskedValues) RestoreBody(answer []byte) []byte {
 	if !t.Any() {
 		return answer
 	}
 	return t.values.JSON(answer)
 }
 
-// Hidden returns a response with the request's values masked again, for logs.
-func (t *Taken) Hidden(answer []byte) []byte { return t.values.Hide(answer) }
+// MaskBody returns a response with the request's values masked again, for logs.
+func (t *MaskedValues) MaskBody(answer []byte) []byte { return t.values.Hide(answer) }
 
 // Restore restores values of the request in a complete response that is sent as a stream.
-func (t *Taken) Restore(r *chat.Response) {
+func (t *MaskedValues) Restore(r *chat.Response) {
 	if !t.Any() {
 		return
 	}
@@ -334,7 +334,7 @@ func (t *Taken) Restore(r *chat.Response) {
 }
 
 // Writer returns a writer of responses that restores values of the request.
-func (t *Taken) Writer(to chat.AnswerWriter) chat.AnswerWriter {
+func (t *MaskedValues) Writer(to chat.AnswerWriter) chat.AnswerWriter {
 	if !t.Any() {
 		return to
 	}

@@ -18,8 +18,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Means are the dependencies of guardrails.
-type Means struct {
+// Deps are the dependencies of guardrails.
+type Deps struct {
 	kit    *chain.Kit
 	sealer seal.Sealer
 	client *http.Client // to hosts that checks name
@@ -29,22 +29,22 @@ type Means struct {
 	beside sync.WaitGroup // asynchronous hooks
 }
 
-// NewMeans returns the dependencies with a register of checks. trusting is the guarded transport
+// NewDeps returns the dependencies with a register of checks. trusting is the guarded transport
 // to hosts that customers name, public that to all others; secrets are those of external
 // managers.
-func NewMeans(makers map[string]judge.Maker, sealer seal.Sealer, trusting, public http.RoundTripper, secrets *provider.Secrets, now func() time.Time) *Means {
+func NewDeps(makers map[string]judge.Maker, sealer seal.Sealer, trusting, public http.RoundTripper, secrets *provider.Secrets, now func() time.Time) *Deps {
 	client := func(way http.RoundTripper) *http.Client {
 		return &http.Client{Transport: way, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
-	return &Means{kit: chain.NewKit(makers), sealer: sealer, client: client(trusting), public: client(public), secret: secrets, now: now}
+	return &Deps{kit: chain.NewKit(makers), sealer: sealer, client: client(trusting), public: client(public), secret: secrets, now: now}
 }
 
 // Close waits for asynchronous hooks.
-func (m *Means) Close() { m.beside.Wait() }
+func (m *Deps) Close() { m.beside.Wait() }
 
-// Wants reports whether a target has any guardrails: of its config, of the workspace or of the
+// HasGuardrails reports whether a target has any guardrails: of its config, of the workspace or of the
 // organization. It does no work if there are none.
-func Wants(leaf *route.Leaf, q *admission.Request) bool {
+func HasGuardrails(leaf *route.Leaf, q *admission.Request) bool {
 	if q.Child || q.Settles() || q.CarriesRows() {
 		return false
 	}
@@ -68,7 +68,7 @@ type named struct {
 type leafHooks struct{ input, output []named }
 
 // ofLeaf compiles the guardrails of a config's target, once.
-func (m *Means) ofLeaf(leaf *route.Leaf) *leafHooks {
+func (m *Deps) ofLeaf(leaf *route.Leaf) *leafHooks {
 	if made, ok := leaf.Made.Load().(*leafHooks); ok {
 		return made
 	}
@@ -77,7 +77,7 @@ func (m *Means) ofLeaf(leaf *route.Leaf) *leafHooks {
 	return made
 }
 
-func (m *Means) read(list []route.Guardrail, before bool) []named {
+func (m *Deps) read(list []route.Guardrail, before bool) []named {
 	out := make([]named, len(list))
 	side := "output"
 	if before {
@@ -100,7 +100,7 @@ func (m *Means) read(list []route.Guardrail, before bool) []named {
 }
 
 // hooks returns those of a target, the config's before the defaults. A duplicate runs once.
-func (m *Means) hooks(ctx context.Context, q *admission.Caller, of []named, defaults []string) (chain.Hooks, error) {
+func (m *Deps) hooks(ctx context.Context, q *admission.Caller, of []named, defaults []string) (chain.Hooks, error) {
 	out := make(chain.Hooks, 0, len(of)+len(defaults))
 	add := func(h *chain.Hook) {
 		for _, have := range out {
@@ -115,14 +115,14 @@ func (m *Means) hooks(ctx context.Context, q *admission.Caller, of []named, defa
 			out = append(out, n.hook)
 			continue
 		}
-		h, err := m.kit.Load(ctx, q.View, q.Who.Scope, n.ref, m.sealer)
+		h, err := m.kit.Load(ctx, q.View, q.Principal.Scope, n.ref, m.sealer)
 		if err != nil {
 			return nil, err
 		}
 		add(h)
 	}
 	for _, ref := range defaults {
-		h, err := m.kit.Load(ctx, q.View, q.Who.Scope, ref, m.sealer)
+		h, err := m.kit.Load(ctx, q.View, q.Principal.Scope, ref, m.sealer)
 		if err != nil {
 			return nil, err
 		}
@@ -132,28 +132,28 @@ func (m *Means) hooks(ctx context.Context, q *admission.Caller, of []named, defa
 }
 
 // secrets fetches the secrets of a caller's guardrails from external managers.
-func (m *Means) secrets(q *admission.Caller) judge.Secrets {
+func (m *Deps) secrets(q *admission.Caller) judge.Secrets {
 	if m.secret == nil {
 		return nil
 	}
-	view, scope := q.View, q.Who.Scope
+	view, scope := q.View, q.Principal.Scope
 	return func(ctx context.Context, of []provider.SecretMapping) (map[string]string, error) {
 		values, _, err := m.secret.Values(ctx, view, scope, of)
 		return values, err
 	}
 }
 
-// Lone is a saved guardrail's input outside of a request.
-type Lone struct {
+// SavedInput is a saved guardrail's input outside of a request.
+type SavedInput struct {
 	View              *resource.View
 	Scope             store.Scope
 	Endpoint          string // type of the request
 	Request, Response []byte // without a response it judges the request
 }
 
-// Alone reports whether a saved guardrail passes. It passes if none of its checks applies to the
+// RunSaved reports whether a saved guardrail passes. It passes if none of its checks applies to the
 // input.
-func (m *Means) Alone(ctx context.Context, name string, of *Lone) (passes bool, err error) {
+func (m *Deps) RunSaved(ctx context.Context, name string, of *SavedInput) (passes bool, err error) {
 	h, err := m.kit.Load(ctx, of.View, of.Scope, name, m.sealer)
 	if err != nil {
 		return false, err
@@ -177,7 +177,7 @@ type found struct {
 }
 
 // gather finds the hooks of a target.
-func (m *Means) gather(ctx context.Context, who *admission.Caller, leaf *route.Leaf, kind string) (of found, err error) {
+func (m *Deps) gather(ctx context.Context, who *admission.Caller, leaf *route.Leaf, kind string) (of found, err error) {
 	made := m.ofLeaf(leaf)
 	input, output := who.WS.Guardrails(who.Org)
 	in, err := m.hooks(ctx, who, made.input, input)

@@ -13,18 +13,18 @@ func TestNoGuardrailsCostNothing(t *testing.T) {
 	q := &admission.Request{Caller: admission.Caller{WS: &tenant.Effective{}, Org: &tenant.Organisation{}}}
 	leaf, s := &route.Leaf{}, State{}
 	if n := testing.AllocsPerRun(100, func() {
-		s.Fresh()
-		if Wants(leaf, q) || s.Outputs() || s.JudgesEnd() || s.Verdict.Status(200) != 200 {
+		s.ResetTarget()
+		if HasGuardrails(leaf, q) || s.Outputs() || s.JudgesEnd() || s.Verdict.Status(200) != 200 {
 			t.Fatal("it has guardrails")
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 	q.Org.InputGuardrails = []string{"pg-a"}
-	if !Wants(leaf, q) {
+	if !HasGuardrails(leaf, q) {
 		t.Error("the organization's are left out")
 	}
-	if q.Child = true; Wants(leaf, q) {
+	if q.Child = true; HasGuardrails(leaf, q) {
 		t.Error("the gateway's own request has guardrails")
 	}
 }
@@ -33,7 +33,7 @@ func BenchmarkNoGuardrails(b *testing.B) {
 	q := &admission.Request{Caller: admission.Caller{WS: &tenant.Effective{}, Org: &tenant.Organisation{}}}
 	leaf := &route.Leaf{}
 	for b.Loop() {
-		if Wants(leaf, q) {
+		if HasGuardrails(leaf, q) {
 			b.Fatal("it has guardrails")
 		}
 	}

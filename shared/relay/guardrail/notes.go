@@ -16,24 +16,24 @@ import (
 	"gateway/shared/usage"
 )
 
-// Noted is the record's entry for one hook.
-type Noted = usage.Guard
+// HookEntry is the record's entry for one hook.
+type HookEntry = usage.Guard
 
-// Notes are the record's entries for the hooks of a request.
-type Notes struct {
-	list  []Noted
+// HookEntries are the record's entries for the hooks of a request.
+type HookEntries struct {
+	list  []HookEntry
 	aside *aside // asynchronous hooks; nil if there are none
 }
 
 // add records the results of hooks for a target.
-func (n *Notes) add(results []chain.Result, phase guard.Phase, target string) {
+func (n *HookEntries) add(results []chain.Result, phase guard.Phase, target string) {
 	for i := range results {
 		n.list = append(n.list, note(&results[i], phase, target))
 	}
 }
 
 // beside returns the group of the request's asynchronous hooks.
-func (n *Notes) beside() *aside {
+func (n *HookEntries) beside() *aside {
 	if n.aside == nil {
 		n.aside = new(aside)
 	}
@@ -41,7 +41,7 @@ func (n *Notes) beside() *aside {
 }
 
 // All returns the entries. wait: it waits for asynchronous hooks first.
-func (n *Notes) All(wait bool) []Noted {
+func (n *HookEntries) All(wait bool) []HookEntry {
 	if n.aside == nil {
 		return n.list
 	}
@@ -49,18 +49,18 @@ func (n *Notes) All(wait bool) []Noted {
 }
 
 // AddVerdicts adds the verdicts of a session's guardrails since the last call.
-func (n *Notes) AddVerdicts(l *Live) { n.list = append(n.list, l.take()...) }
+func (n *HookEntries) AddVerdicts(l *Live) { n.list = append(n.list, l.take()...) }
 
 // Ended adds the remaining verdicts of a session, including those of asynchronous hooks. l is
 // nil if no session was opened.
-func (n *Notes) Ended(l *Live) {
+func (n *HookEntries) Ended(l *Live) {
 	if l != nil {
 		n.list = append(append(n.list, l.take()...), l.aside.end(true)...)
 	}
 }
 
-func note(r *chain.Result, phase guard.Phase, target string) Noted {
-	n := Noted{Hook: r.ID, Phase: usage.GuardBefore, Path: target, Verdict: r.Verdict, Denied: r.Deny, Async: r.Async, Transformed: r.Transformed, LatencyMS: r.Time}
+func note(r *chain.Result, phase guard.Phase, target string) HookEntry {
+	n := HookEntry{Hook: r.ID, Phase: usage.GuardBefore, Path: target, Verdict: r.Verdict, Denied: r.Deny, Async: r.Async, Transformed: r.Transformed, LatencyMS: r.Time}
 	if phase == guard.After {
 		n.Phase = usage.GuardAfter
 	}
@@ -89,12 +89,12 @@ const besideTime = 70 * time.Second
 type aside struct {
 	wait sync.WaitGroup
 	mu   sync.Mutex
-	done []Noted
+	done []HookEntry
 	over bool // the record is written: later results go to the log
 }
 
 // run starts asynchronous hooks with their own copy of the input.
-func (a *aside) run(m *Means, ctx context.Context, hooks chain.Hooks, phase guard.Phase, c chain.Call, target, request string) {
+func (a *aside) run(m *Deps, ctx context.Context, hooks chain.Hooks, phase guard.Phase, c chain.Call, target, request string) {
 	c = c.Clone()
 	a.wait.Add(1)
 	m.beside.Add(1)
@@ -118,7 +118,7 @@ func (a *aside) run(m *Means, ctx context.Context, hooks chain.Hooks, phase guar
 }
 
 // end returns the results so far; all of them if wait is true.
-func (a *aside) end(wait bool) []Noted {
+func (a *aside) end(wait bool) []HookEntry {
 	if wait {
 		a.wait.Wait()
 	}
@@ -136,13 +136,13 @@ type ToolResults struct {
 	exempts func(names []string) bool
 
 	mu    sync.Mutex
-	notes *Notes
+	notes *HookEntries
 }
 
 // NewToolResults returns what judges results by the output guardrails of a config's targets;
 // nil if there are none. Guardrails that run beside requests and mutators that would are not
 // among them. Their verdicts are added to notes.
-func NewToolResults(m *Means, q *admission.Request, targets []*route.Leaf, notes *Notes) (*ToolResults, error) {
+func NewToolResults(m *Deps, q *admission.Request, targets []*route.Leaf, notes *HookEntries) (*ToolResults, error) {
 	var hooks chain.Hooks
 	for _, leaf := range targets {
 		of, err := m.hooks(q.Ctx, &q.Caller, m.ofLeaf(leaf).output, nil)

@@ -21,22 +21,22 @@ import (
 
 // State is the guardrail state of a request. The zero value has none.
 type State struct {
-	On      bool // the current target has guardrails
+	Enabled bool // the current target has guardrails
 	Results chain.Results
-	// Sent is the body as guardrails last changed it, for this target or an earlier one, and
+	// Request is the body as guardrails last changed it, for this target or an earlier one, and
 	// also if they denied it; nil if none changed it. It is what the log shows: nothing that
 	// a guardrail has removed is stored.
-	Sent []byte
-	// Answer is the response in the client's format after guardrails; nil if they did not judge
+	Request []byte
+	// Response is the response in the client's format after guardrails; nil if they did not judge
 	// one.
-	Answer  []byte
-	Changed bool     // guardrails changed the response
-	Names   []string // of the guardrails of the target
-	Verdict Verdict  // on the target
-	Taken   Taken    // from the request
-	Notes   Notes    // of all targets that were tried
+	Response []byte
+	Changed  bool         // guardrails changed the response
+	Names    []string     // of the guardrails of the target
+	Verdict  Verdict      // on the target
+	Masked   MaskedValues // from the request
+	Entries  HookEntries  // of all targets that were tried
 
-	means   *Means
+	means   *Deps
 	live    *Live // of a session
 	hooks   found
 	call    chain.Call
@@ -48,12 +48,12 @@ type State struct {
 	budget  *guard.Budget // of all targets
 }
 
-// Fresh clears the state of the previous target.
-func (s *State) Fresh() {
-	if !s.On {
+// ResetTarget clears the state of the previous target.
+func (s *State) ResetTarget() {
+	if !s.Enabled {
 		return
 	}
-	*s = State{means: s.means, Notes: s.Notes, Sent: s.Sent, budget: s.budget}
+	*s = State{means: s.means, Entries: s.Entries, Request: s.Request, budget: s.budget}
 }
 
 // time returns the time that the local checks of the request share.
@@ -66,11 +66,11 @@ func (s *State) time() *guard.Budget {
 
 // Content is a guardrail's input from a request.
 type Content struct {
-	JSON   []byte // the body, or its representation; nil: there is none
-	Own    bool   // JSON is the body itself, so that changes are sent
-	Unread bool   // there is a body, or a part of one, that cannot be read
-	Query  []byte // texts of the path and the query string as a JSON object; nil: there are none
-	Judged bool   // it was judged already: only the output guardrails are prepared
+	JSON       []byte // the body, or its representation; nil: there is none
+	IsBody     bool   // JSON is the body itself, so that changes are sent
+	Unreadable bool   // there is a body, or a part of one, that cannot be read
+	Query      []byte // texts of the path and the query string as a JSON object; nil: there are none
+	Judged     bool   // it was judged already: only the output guardrails are prepared
 }
 
 // silent are the types of requests with responses without model text: vectors, scores, audio,
@@ -88,25 +88,25 @@ var stored = map[provider.Operation]bool{
 
 // answers reports whether guardrails judge the response of a route.
 func answers(rt *routes.Route) bool {
-	switch rt.Shape {
+	switch rt.BodyMode {
 	case routes.Listing, routes.Socket:
 		return false
 	case routes.Resource:
-		return rt.Retold != nil || stored[rt.Operation]
+		return rt.EarlierResponse != nil || stored[rt.Operation]
 	}
 	return !silent[rt.Endpoint]
 }
 
 // Input runs the guardrails before a target. changed is the body as they changed it; nil:
 // unchanged. fetch gets images for it.
-func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content, fetch judge.Fetch) (changed []byte, err error) {
-	s.On, s.means, s.target, s.request, s.ctx = true, m, leaf.Path, t.Req.ULID, t.Req.Ctx
+func (s *State) Input(m *Deps, t *target.Target, leaf *route.Leaf, body Content, fetch judge.Fetch) (changed []byte, err error) {
+	s.Enabled, s.means, s.target, s.request, s.ctx = true, m, leaf.Path, t.Req.ULID, t.Req.Ctx
 	if s.hooks, err = m.gather(t.Req.Ctx, &t.Req.Caller, leaf, t.Req.Route.Endpoint); err != nil {
 		return nil, err
 	}
 	s.exempts = func(names []string) bool { return exempt(names, t.Req.Route.Endpoint, t.Body.RawPath()) }
 	s.call = m.callOf(t, false, withQuery(body.JSON, body.Query), fetch, s.time())
-	if live := t.Req.Route.Shape == routes.Socket; !answers(t.Req.Route) && !live {
+	if live := t.Req.Route.BodyMode == routes.Socket; !answers(t.Req.Route) && !live {
 		s.hooks = found{in: s.hooks.in}
 	}
 	beside, in := s.hooks.in.Apart(s.call.Kind)
@@ -114,10 +114,10 @@ func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content
 		in, beside = nil, nil
 	}
 	s.Names = slices.Concat(in.Names(), beside.Names(), s.hooks.out.Names(), s.hooks.outBeside.Names())
-	if t.Req.Route.Shape == routes.Socket { // they judge the content of the session, not its upgrade
+	if t.Req.Route.BodyMode == routes.Socket { // they judge the content of the session, not its upgrade
 		s.hooks = found{}
 	}
-	if h := in.Blocks(s.exempts); h != nil && body.Unread {
+	if h := in.Blocks(s.exempts); h != nil && body.Unreadable {
 		return nil, unread(h, "all of this request")
 	}
 	if f := unreadBody(in, s.exempts, s.call.Kind, body.JSON, false, "all of this request"); f != nil {
@@ -126,14 +126,14 @@ func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content
 	if h := s.hooks.out.Blocks(s.exempts); h != nil && t.Req.Route.Operation == provider.BatchesOutput {
 		return nil, unread(h, "the rows of a batch that a provider runs")
 	}
-	if t.Req.Rehearsing {
+	if t.Req.DryRun {
 		in = in.Here() // nothing is sent
 	} else if len(beside) > 0 {
 		runAside(s, beside, guard.Before)
 	}
 	// The verdict on the request is not needed once the client has disconnected.
 	o := in.Run(admission.ClientContext(t.Body.Req), guard.Before, &s.call)
-	changed, own := o.Body, body.Own
+	changed, own := o.Body, body.IsBody
 	if changed != nil && len(body.Query) > 0 {
 		if now, ok := withoutQuery(changed, body.JSON, body.Query); ok {
 			changed = now
@@ -150,7 +150,7 @@ func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content
 	if changed != nil && !own {
 		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail redacted a text of this request, but a form, a path or a query string cannot be changed; remove the text")
 	}
-	if made := t.Req.Route.Retold; made != nil {
+	if made := t.Req.Route.EarlierResponse; made != nil {
 		// The request of this response is no longer known.
 		s.call = s.call.ForResponses(made.Endpoint, nil)
 	} else {
@@ -163,45 +163,45 @@ func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content
 func (s *State) input(o *chain.Outcome, changed []byte) {
 	s.Results = chain.Results{Before: o.Results}
 	if changed != nil {
-		s.Sent, s.call = changed, s.call.WithRequest(changed)
+		s.Request, s.call = changed, s.call.WithRequest(changed)
 	}
-	s.Notes.add(o.Results, guard.Before, s.target)
-	s.Taken.add(o.Restore)
+	s.Entries.add(o.Results, guard.Before, s.target)
+	s.Masked.add(o.Restore)
 }
 
 // output records the outcome of output hooks.
 func (s *State) output(o *chain.Outcome) {
 	s.Results = s.Results.WithAfter(o.Results)
-	s.Notes.add(o.Results, guard.After, s.target)
+	s.Entries.add(o.Results, guard.After, s.target)
 }
 
 func runAside(s *State, hooks chain.Hooks, phase guard.Phase) {
-	s.Notes.beside().run(s.means, s.ctx, hooks, phase, s.call, s.target, s.request)
+	s.Entries.beside().run(s.means, s.ctx, hooks, phase, s.call, s.target, s.request)
 }
 
 // Headers returns the headers that checks add to the request to the target; one without values
 // is removed from it.
 func (s *State) Headers() http.Header { return s.headers }
 
-// Again clears the results of the output hooks: the target is called once more.
-func (s *State) Again() {
-	s.Results, s.Answer, s.Changed = chain.Results{Before: s.Results.Before}, nil, false
+// ResetOutput clears the results of the output hooks: the target is called once more.
+func (s *State) ResetOutput() {
+	s.Results, s.Response, s.Changed = chain.Results{Before: s.Results.Before}, nil, false
 	s.Verdict.again()
 }
 
 // Output runs the output guardrails that apply on a complete response in the client's format.
 func (s *State) Output(answer []byte) *fault.Fault {
-	s.Answer = answer
+	s.Response = answer
 	return s.judge(s.hooks.out, answer)
 }
 
 // Outputs reports whether guardrails judge the response.
-func (s *State) Outputs() bool { return s.On && len(s.hooks.out)+len(s.hooks.outBeside) > 0 }
+func (s *State) Outputs() bool { return s.Enabled && len(s.hooks.out)+len(s.hooks.outBeside) > 0 }
 
 func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
 	s.call = s.call.WithResponse(answer)
 	if f := unreadBody(hooks, s.exempts, s.call.Kind, answer, true, "all of the response"); f != nil {
-		s.Answer = nil
+		s.Response = nil
 		return f
 	}
 	if len(s.hooks.outBeside) > 0 {
@@ -211,11 +211,11 @@ func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
 	s.output(&o)
 	s.Changed = o.Body != nil
 	if s.Verdict.add(&o); o.Denied {
-		s.Answer = nil
+		s.Response = nil
 		return s.Verdict.deny(o.Soft, o.Results)
 	}
 	if s.Changed {
-		s.Answer = o.Body
+		s.Response = o.Body
 	}
 	return nil
 }
@@ -226,14 +226,14 @@ func (s *State) Print() string { return s.hooks.out.Print() }
 
 // WithResults returns a response with the hook results. after: those of output hooks are included.
 func (s *State) WithResults(answer []byte, after bool) []byte {
-	if !s.On || s.Results.Empty() {
+	if !s.Enabled || s.Results.Empty() {
 		return answer
 	}
-	return s.Shown().Into(make([]byte, 0, len(answer)+1024), answer, after)
+	return s.ClientResults().Into(make([]byte, 0, len(answer)+1024), answer, after)
 }
 
-// Shown returns the results as the client gets them: those of a denial quote nothing.
-func (s *State) Shown() *chain.Results {
+// ClientResults returns the results as the client gets them: those of a denial quote nothing.
+func (s *State) ClientResults() *chain.Results {
 	if s.Verdict.denied {
 		return s.Results.Unquoted()
 	}
@@ -243,7 +243,7 @@ func (s *State) Shown() *chain.Results {
 // FirstEvent returns the first event of a stream, with the results of the input hooks, for
 // clients that accept extensions of the schema.
 func (s *State) FirstEvent(endpoint string, strict bool) []byte {
-	if !s.On || strict || len(s.Results.Before) == 0 {
+	if !s.Enabled || strict || len(s.Results.Before) == 0 {
 		return nil
 	}
 	return event(endpoint, (&chain.Results{Before: s.Results.Before}).Append(nil, false))
@@ -252,10 +252,10 @@ func (s *State) FirstEvent(endpoint string, strict bool) []byte {
 // LastEvent returns the event that follows the terminal event of a stream, with the results of
 // the output hooks.
 func (s *State) LastEvent(endpoint string, strict bool) []byte {
-	if !s.On || strict || len(s.Results.After) == 0 {
+	if !s.Enabled || strict || len(s.Results.After) == 0 {
 		return nil
 	}
-	return event(endpoint, append(s.Shown().AppendAfter([]byte{'{'}), '}'))
+	return event(endpoint, append(s.ClientResults().AppendAfter([]byte{'{'}), '}'))
 }
 
 // event returns one event of hook results. Where clients dispatch events by name, it has a name

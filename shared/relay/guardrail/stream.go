@@ -21,11 +21,11 @@ type Shape struct {
 	Traits  *chat.Traits
 }
 
-// OnItsWay reports whether a stream is judged or changed while it is forwarded.
-func (s *State) OnItsWay() bool { return s.Taken.Any() || s.hooks.onTheWay() }
+// JudgesStream reports whether a stream is judged or changed while it is forwarded.
+func (s *State) JudgesStream() bool { return s.Masked.Any() || s.hooks.onTheWay() }
 
 // JudgesEnd reports whether hooks judge a stream once it has ended.
-func (s *State) JudgesEnd() bool { return s.On && s.hooks.atTheEnd() }
+func (s *State) JudgesEnd() bool { return s.Enabled && s.hooks.atTheEnd() }
 
 // Decoder returns a decoder for a stream that is judged while it is forwarded.
 func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder {
@@ -57,7 +57,7 @@ type passing struct {
 }
 
 func newPassing(s *State, hooks chain.Hooks) *passing {
-	return &passing{s, hooks, len(s.Results.After), len(s.Notes.list)}
+	return &passing{s, hooks, len(s.Results.After), len(s.Entries.list)}
 }
 
 // run runs the hooks on a part, in the format of a completion.
@@ -71,7 +71,7 @@ func (p *passing) run(part []byte) (now []byte, denied *fault.Fault) {
 		for i := range o.Results {
 			have := &s.Results.After[p.first+i]
 			*have = have.Then(o.Results[i])
-			s.Notes.list[p.noted+i] = note(have, guard.After, s.target)
+			s.Entries.list[p.noted+i] = note(have, guard.After, s.target)
 		}
 	}
 	if s.Verdict.add(&o); o.Denied {
@@ -207,9 +207,9 @@ func (v *Verdict) Failed() bool { return v.failed }
 // has failed, including those that judge a stream once it has ended.
 func (v *Verdict) Passed() bool { return !v.failed && !v.denied && !v.spoiled }
 
-// Refused reports whether a guardrail denied, and soft whether the denial is sent as a normal
+// Denied reports whether a guardrail denied, and soft whether the denial is sent as a normal
 // response.
-func (v *Verdict) Refused() (refused, soft bool) { return v.denied, v.soft }
+func (v *Verdict) Denied() (refused, soft bool) { return v.denied, v.soft }
 
 // unread returns the error for content that a denying guardrail cannot read.
 func unread(h *chain.Hook, what string) *fault.Fault {
@@ -279,8 +279,8 @@ func (s *State) JudgeResponse(contentType string, body []byte) ([]byte, error) {
 		return nil, unread(h, "all of the response")
 	}
 	f := s.Output(doc.JSON)
-	changed, made := s.Changed, s.Answer
-	s.Answer = nil
+	changed, made := s.Changed, s.Response
+	s.Response = nil
 	switch {
 	case f != nil:
 		return nil, f

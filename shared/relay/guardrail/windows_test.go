@@ -72,7 +72,7 @@ var fragments = []string{
 
 // stream sends a text in pieces through the hooks of a stream.
 func stream(hooks chain.Hooks, pieces []string) (sent string, denied bool, err error) {
-	s := &State{On: true, hooks: found{out: hooks}, ctx: context.Background()}
+	s := &State{Enabled: true, hooks: found{out: hooks}, ctx: context.Background()}
 	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now, Stream: true, Budget: guard.NewBudget()}
 	traits := &chat.Traits{}
 	client := openai.Chat{}
@@ -108,7 +108,7 @@ func stream(hooks chain.Hooks, pieces []string) (sent string, denied bool, err e
 
 // whole judges a complete text.
 func whole(hooks chain.Hooks, text string) (now string, denied bool) {
-	s := &State{On: true, hooks: found{out: hooks}, ctx: context.Background()}
+	s := &State{Enabled: true, hooks: found{out: hooks}, ctx: context.Background()}
 	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now}
 	now, f := newPassing(s, hooks).text(text)
 	return now, f != nil

@@ -136,9 +136,9 @@ func heldKey(sc store.Scope, place, id string) store.Key {
 	return sc.Partition("HELD", place).Key(id)
 }
 
-// Hold stores the reservations for a provider's background work, at each of the places where
+// StoreReservations stores the reservations for a provider's background work, at each of the places where
 // that is known. The request that claims the work settles them.
-func (o *Owners) Hold(ctx context.Context, sc store.Scope, places []string, id string, held []byte) error {
+func (o *Owners) StoreReservations(ctx context.Context, sc store.Scope, places []string, id string, held []byte) error {
 	for _, place := range places {
 		row := store.Row{Key: heldKey(sc, place, id), Item: store.Item{"held": held}, Expires: o.Now().Add(ownedFor)}
 		if err := o.Table.Put(ctx, row); err != nil {
@@ -148,8 +148,8 @@ func (o *Owners) Hold(ctx context.Context, sc store.Scope, places []string, id s
 	return nil
 }
 
-// Held returns what Hold has stored at the first of the places that has it; nil if none has.
-func (o *Owners) Held(ctx context.Context, sc store.Scope, places []string, id string) ([]byte, error) {
+// LoadReservations returns what StoreReservations has stored at the first of the places that has it; nil if none has.
+func (o *Owners) LoadReservations(ctx context.Context, sc store.Scope, places []string, id string) ([]byte, error) {
 	for _, place := range places {
 		item, there, err := o.Table.Get(ctx, heldKey(sc, place, id), true)
 		if err != nil {

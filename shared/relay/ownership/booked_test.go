@@ -102,9 +102,9 @@ func TestAListIsDivided(t *testing.T) {
 	now := time.Now()
 	o := newOwners(t, &now)
 	a, b := store.Scope{Org: "o", Workspace: "a"}, store.Scope{Org: "o", Workspace: "b"}
-	w := &Wall{On: true, Shared: true, Places: []string{"print"}}
+	w := &TenantIsolation{Enabled: true, Shared: true, Places: []string{"print"}}
 	for id, sc := range map[string]store.Scope{"a1": a, "a2": a, "b1": b} {
-		if err := o.Own(t.Context(), sc, w.Places, "x", id); err != nil {
+		if err := o.Record(t.Context(), sc, w.Places, "x", id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestAListIsDivided(t *testing.T) {
 func TestWhatAStreamTellsIsNotedOnce(t *testing.T) {
 	t.Parallel()
 	var noted []string
-	w := Watch(Sought{Made: true}, func(ids ...string) error { noted = append(noted, ids...); return nil })
+	w := Watch(IDKinds{Created: true}, func(ids ...string) error { noted = append(noted, ids...); return nil })
 	for _, event := range []string{`{"type":"response.created","response":{"id":"r"}}`, `{"type":"response.in_progress","response":{"id":"r"}}`, `{"id":"t","object":"thread"}`} {
 		if err := w.Feed([]byte("data: " + event + "\n\n")); err != nil {
 			t.Fatal(err)
@@ -167,7 +167,7 @@ func TestResponsesThatAreStillBeingMade(t *testing.T) {
 		`{"object":"response","status":1}`:                                   false,
 		`["response"]`:                                                       false,
 	} {
-		if Unmade([]byte(answer)) != want {
+		if IsEmptyInProgress([]byte(answer)) != want {
 			t.Errorf("%s: %v", answer, !want)
 		}
 	}

@@ -34,14 +34,14 @@ func TestItemsBelongToTheirWorkspace(t *testing.T) {
 		"mcp_approval_request": `"server_label":"s","name":"f","arguments":"{}"`,
 	} {
 		for id, foreign := range map[string][2]bool{"rs_mine": {}, "rs_theirs": {true, true}, "rs_nobody": {true, false}} {
-			for i, w := range []Wall{{On: true, Shared: true, Places: places}, {On: true, Places: places}} {
+			for i, w := range []TenantIsolation{{Enabled: true, Shared: true, Places: places}, {Enabled: true, Places: places}} {
 				for _, whole := range []bool{false, true} {
 					item := fmt.Sprintf(`{"type":%q,"id":%q}`, kind, id)
 					if whole {
 						item = fmt.Sprintf(`{"type":%q,"id":%q,%s}`, kind, id, payload)
 					}
 					body := []byte(`{"input":[` + item + `,{"type":"mcp_approval_response","approval_request_id":"` + id + `","approve":true}]}`)
-					got, err := o.Foreign(ctx, mine, &w, reference.Items(body))
+					got, err := o.FindForeign(ctx, mine, &w, reference.Items(body))
 					if !whole && foreign[i] {
 						if f := fault.From(err); err == nil || f.Status() != 404 || f.Field != "input[0]" || !strings.Contains(f.Message, id) {
 							t.Errorf("%s: %v", body, err)

@@ -14,9 +14,9 @@ import (
 var linked = wire.NewKeySet("id", "object", "output_file_id", "error_file_id", "result_files", "thread_id", "file", "name", "fine_tuned_model", "results_file_id",
 	"invocationArn", "job_id", "continuation_token", "batch", "dataset", "connector", "finetuned_model")
 
-// Made returns the ids of the objects in a response. made: the request was one that creates an
+// CreatedIDs returns the ids of the objects in a response. made: the request was one that creates an
 // object.
-func Made(answer []byte, made bool) (ids []string) {
+func CreatedIDs(answer []byte, made bool) (ids []string) {
 	var w wire.Walk
 	if linked.Walk(answer, &w) != nil {
 		return nil
@@ -62,11 +62,11 @@ func Made(answer []byte, made bool) (ids []string) {
 			}
 		case "batch", "dataset", "connector", "finetuned_model": // Cohere's
 			if made && wire.KindOf(raw) == wire.KindObject {
-				ids = append(ids, Made(raw, true)...)
+				ids = append(ids, CreatedIDs(raw, true)...)
 			}
 		case "file":
 			if wire.KindOf(raw) == wire.KindObject {
-				ids = append(ids, Made(raw, true)...)
+				ids = append(ids, CreatedIDs(raw, true)...)
 			}
 		default:
 			add(raw)
@@ -78,7 +78,7 @@ func Made(answer []byte, made bool) (ids []string) {
 // Watcher collects ids of created objects from a stream of events.
 type Watcher struct {
 	note   func(ids ...string) error
-	sought Sought
+	sought IDKinds
 	parser wire.SSEParser
 	seen   int
 	noted  []string // the last recorded ones; all events of a chat repeat its id
@@ -88,15 +88,15 @@ type Watcher struct {
 // beginning.
 const maxWatched = 256 << 10
 
-// Sought selects the ids that a Watcher collects.
-type Sought struct {
-	Made   bool // created objects, from the beginning of the response
-	Sounds bool // audio of a chat, up to the end
-	Items  bool // items of a response, up to the end
+// IDKinds selects the ids that a Watcher collects.
+type IDKinds struct {
+	Created bool // created objects, from the beginning of the response
+	Audio   bool // audio of a chat, up to the end
+	Items   bool // items of a response, up to the end
 }
 
 // Watch returns a watcher that calls note with the ids that it finds.
-func Watch(sought Sought, note func(ids ...string) error) *Watcher {
+func Watch(sought IDKinds, note func(ids ...string) error) *Watcher {
 	return &Watcher{note: note, sought: sought}
 }
 
@@ -104,18 +104,18 @@ var madeKeys = wire.NewKeySet("response", "interaction")
 
 // Feed consumes the next bytes of the stream. A nil Watcher ignores them.
 func (w *Watcher) Feed(p []byte) error {
-	if w == nil || w.seen > maxWatched && !w.sought.Sounds && !w.sought.Items {
+	if w == nil || w.seen > maxWatched && !w.sought.Audio && !w.sought.Items {
 		return nil
 	}
 	early := w.seen <= maxWatched
 	w.seen += len(p)
 	return w.parser.Feed(p, func(_ string, data []byte) error {
 		var ids []string
-		if w.sought.Made && early {
+		if w.sought.Created && early {
 			ids = madeIn(data)
 		}
-		if w.sought.Sounds {
-			ids = append(ids, Sounds(data)...)
+		if w.sought.Audio {
+			ids = append(ids, AudioIDs(data)...)
 		}
 		if w.sought.Items {
 			ids = append(ids, reference.ItemsMade(data)...)
@@ -133,12 +133,12 @@ func (w *Watcher) Feed(p []byte) error {
 
 // madeIn returns the ids of the objects that an event reports as created.
 func madeIn(data []byte) []string {
-	ids := Made(data, true)
+	ids := CreatedIDs(data, true)
 	var inner wire.Walk
 	if madeKeys.Walk(data, &inner) == nil {
 		for i := range madeKeys.Keys() {
 			if whole := inner.Spans[i]; whole.Present(data) && wire.KindOf(whole.Of(data)) == wire.KindObject {
-				ids = append(ids, Made(whole.Of(data), true)...)
+				ids = append(ids, CreatedIDs(whole.Of(data), true)...)
 			}
 		}
 	}
@@ -178,8 +178,8 @@ var audioWord = []byte(`"audio"`)
 // a while under an id: a later assistant message may name it instead of its text.
 func MayReturnAudio(body []byte) bool { return bytes.Contains(body, audioWord) }
 
-// Sounds returns the ids of the audio in a chat response, or in one event of it.
-func Sounds(answer []byte) (ids []string) {
+// AudioIDs returns the ids of the audio in a chat response, or in one event of it.
+func AudioIDs(answer []byte) (ids []string) {
 	if !bytes.Contains(answer, audioWord) {
 		return nil
 	}
@@ -275,9 +275,9 @@ func WatchContainers(note func(ids ...string) error) *IDWatcher {
 	return &IDWatcher{find: Containers, note: note}
 }
 
-// WatchSounds returns a watcher that calls note with the audio ids of a chat's stream.
-func WatchSounds(note func(ids ...string) error) *IDWatcher {
-	return &IDWatcher{find: Sounds, note: note}
+// WatchAudio returns a watcher that calls note with the audio ids of a chat's stream.
+func WatchAudio(note func(ids ...string) error) *IDWatcher {
+	return &IDWatcher{find: AudioIDs, note: note}
 }
 
 // WatchItems returns a watcher that calls note with the items of a Responses stream.

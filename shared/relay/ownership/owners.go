@@ -33,9 +33,9 @@ func ownedKey(sc store.Scope, place, id string) store.Key {
 	return sc.Organisation().Partition("OWNED", place).Key(id)
 }
 
-// Own records that a workspace created objects. It does not change the owner of an object that
+// Record records that a workspace created objects. It does not change the owner of an object that
 // another workspace created.
-func (o *Owners) Own(ctx context.Context, sc store.Scope, places []string, slug string, ids ...string) error {
+func (o *Owners) Record(ctx context.Context, sc store.Scope, places []string, slug string, ids ...string) error {
 	until := o.Now().Add(ownedFor)
 	for _, id := range ids {
 		if id == "" || len(id) > MaxID {
@@ -89,9 +89,9 @@ func (o *Owners) of(ctx context.Context, sc store.Scope, places []string, ids []
 	return who, nil
 }
 
-// Of returns the workspaces that created objects at one place; those that were not created
+// Lookup returns the workspaces that created objects at one place; those that were not created
 // through the gateway are missing.
-func (o *Owners) Of(ctx context.Context, sc store.Scope, place string, ids []string) (map[string]string, error) {
+func (o *Owners) Lookup(ctx context.Context, sc store.Scope, place string, ids []string) (map[string]string, error) {
 	return o.of(ctx, sc, []string{place}, ids)
 }
 
@@ -112,11 +112,11 @@ func Missing(field, id string) error {
 	return fault.Newf(fault.NotFound, field, "There is no object with the id %q", fault.Clip(id, 300))
 }
 
-// Foreign returns the ids of those items that are not the workspace's: of other workspaces and,
+// FindForeign returns the ids of those items that are not the workspace's: of other workspaces and,
 // where several workspaces use the credential, items that were not created through the gateway.
 // It fails with the fault of a missing object for a foreign item that the provider would look
 // up.
-func (o *Owners) Foreign(ctx context.Context, sc store.Scope, w *Wall, items []reference.Item) (map[string]bool, error) {
+func (o *Owners) FindForeign(ctx context.Context, sc store.Scope, w *TenantIsolation, items []reference.Item) (map[string]bool, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
@@ -145,7 +145,7 @@ func (o *Owners) Foreign(ctx context.Context, sc store.Scope, w *Wall, items []r
 	return foreign, nil
 }
 
-// OwnItems is Own for the items of a response, which are many and may have been recorded before.
+// OwnItems is Record for the items of a response, which are many and may have been recorded before.
 func (o *Owners) OwnItems(ctx context.Context, sc store.Scope, places []string, slug string, ids []string) error {
 	known, err := o.of(ctx, sc, places, ids)
 	if err != nil {
@@ -168,7 +168,7 @@ func (o *Owners) OwnItems(ctx context.Context, sc store.Scope, places []string, 
 
 // Check rejects ids of other workspaces and, where several workspaces use the credential, ids
 // that were not created through the gateway.
-func (o *Owners) Check(ctx context.Context, sc store.Scope, w *Wall, ids []Named) error {
+func (o *Owners) Check(ctx context.Context, sc store.Scope, w *TenantIsolation, ids []Named) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -199,8 +199,8 @@ func orderKey(sc store.Scope, place, id string) store.Key {
 	return sc.Partition("ORDER", place).Key(id)
 }
 
-// NoteOrder stores an order below each of the places where its provider knows the id.
-func NoteOrder(ctx context.Context, o *Owners, sc store.Scope, places []string, id string, v Order) error {
+// StoreOrder stores an order below each of the places where its provider knows the id.
+func StoreOrder(ctx context.Context, o *Owners, sc store.Scope, places []string, id string, v Order) error {
 	for _, place := range places {
 		err := o.Table.Put(ctx, store.Row{
 			Key:     orderKey(sc, place, id),
@@ -214,7 +214,7 @@ func NoteOrder(ctx context.Context, o *Owners, sc store.Scope, places []string, 
 	return nil
 }
 
-// FindOrder returns what NoteOrder has stored at the first of the places that has it; ok is false
+// FindOrder returns what StoreOrder has stored at the first of the places that has it; ok is false
 // if none has.
 func FindOrder(ctx context.Context, o *Owners, sc store.Scope, places []string, id string) (v Order, ok bool, err error) {
 	for _, place := range places {
@@ -234,33 +234,33 @@ const turnLife = 30 * 24 * time.Hour
 
 // Turn is a response or an interaction that a later request may continue.
 type Turn struct {
-	RequestedModel, Answered string // its model, as the request and as the response name it
-	Tokens                   int64  // input and output tokens: the input of the next turn
+	RequestedModel, ResponseModel string // its model, as the request and as the response name it
+	Tokens                        int64  // input and output tokens: the input of the next turn
 }
 
-// Of reports whether the turn was made by the model. Others may count the same content
+// MadeBy reports whether the turn was made by the model. Others may count the same content
 // differently.
-func (t Turn) Of(model string) bool {
-	return model != "" && (model == t.RequestedModel || model == t.Answered)
+func (t Turn) MadeBy(model string) bool {
+	return model != "" && (model == t.RequestedModel || model == t.ResponseModel)
 }
 
 func turnKey(sc store.Scope, place, id string) store.Key {
 	return sc.Partition("TURN", place).Key(id)
 }
 
-// NoteTurn stores the size of a turn, at the place where its provider stores the id.
-func NoteTurn(ctx context.Context, o *Owners, sc store.Scope, place, id string, t Turn) error {
+// StoreTurn stores the size of a turn, at the place where its provider stores the id.
+func StoreTurn(ctx context.Context, o *Owners, sc store.Scope, place, id string, t Turn) error {
 	if id == "" || len(id) > MaxID {
 		return nil
 	}
 	return o.Table.Put(ctx, store.Row{
 		Key:     turnKey(sc, place, id),
-		Item:    store.Item{"asked": t.RequestedModel, "answered": t.Answered, "tokens": t.Tokens},
+		Item:    store.Item{"asked": t.RequestedModel, "answered": t.ResponseModel, "tokens": t.Tokens},
 		Expires: o.Now().Add(turnLife),
 	})
 }
 
-// FindTurn returns what NoteTurn has stored; ok is false if it has not stored anything.
+// FindTurn returns what StoreTurn has stored; ok is false if it has not stored anything.
 func FindTurn(ctx context.Context, o *Owners, sc store.Scope, place, id string) (t Turn, ok bool, err error) {
 	if id == "" || len(id) > MaxID {
 		return t, false, nil
@@ -283,7 +283,7 @@ type Part struct {
 }
 
 // Divide leaves in a list only what the workspace made.
-func (o *Owners) Divide(ctx context.Context, sc store.Scope, wall *Wall, list []byte) (Part, error) {
+func (o *Owners) Divide(ctx context.Context, sc store.Scope, wall *TenantIsolation, list []byte) (Part, error) {
 	refused := fault.New(fault.NotAllowed, "provider", "The credential is shared by several workspaces, and this list cannot be filtered by workspace")
 	var w wire.Walk
 	if listKeys.Walk(list, &w) != nil || !w.Spans[0].Present(list) || wire.KindOf(w.Spans[0].Of(list)) != wire.KindArray {

@@ -68,9 +68,9 @@ func TestOwnersAreFoundByCredentialAndByIntegration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(o.Own(t.Context(), a, []string{"integration"}, "x", "old"))
-	must(o.Own(t.Context(), a, []string{"print", "integration"}, "x", "new"))
-	must(o.Own(t.Context(), b, []string{"print", "other"}, "x", "new", "theirs")) // the owner does not change
+	must(o.Record(t.Context(), a, []string{"integration"}, "x", "old"))
+	must(o.Record(t.Context(), a, []string{"print", "integration"}, "x", "new"))
+	must(o.Record(t.Context(), b, []string{"print", "other"}, "x", "new", "theirs")) // the owner does not change
 	for _, c := range []struct {
 		places []string
 		want   map[string]string

@@ -17,7 +17,7 @@ type Path struct {
 	Collection string // files, batches, jobs ...; "" when the path names none
 	ID         string // "" for the collection itself
 	Below      bool   // the path continues after the id
-	Evasive    bool   // the path is ambiguous
+	Ambiguous  bool   // the path is ambiguous
 }
 
 // collections are the path segments that providers follow with ids of stored objects. Those
@@ -75,20 +75,20 @@ func PathOf(escapedPath string) Path {
 	s := pathAmong(strings.Split(escapedPath, "/"))
 	plain, err := url.PathUnescape(escapedPath)
 	if err != nil {
-		s.Evasive = true
+		s.Ambiguous = true
 		return s
 	}
 	// A provider may treat an escaped slash as a slash, resolve dots, and ignore everything
 	// after a semicolon.
 	segments := strings.FieldsFunc(plain, func(r rune) bool { return r == '/' || r == '\\' })
 	for i, seg := range segments {
-		s.Evasive = s.Evasive || seg == "." || seg == ".."
+		s.Ambiguous = s.Ambiguous || seg == "." || seg == ".."
 		segments[i], _, _ = strings.Cut(seg, ";")
 	}
-	s.Evasive = s.Evasive || strings.ContainsAny(plain, `\;`)
-	if s.Collection == "" && plain != escapedPath || s.Evasive {
+	s.Ambiguous = s.Ambiguous || strings.ContainsAny(plain, `\;`)
+	if s.Collection == "" && plain != escapedPath || s.Ambiguous {
 		if other := pathAmong(segments); s.Collection == "" {
-			s, s.Evasive = other, true
+			s, s.Ambiguous = other, true
 		}
 	}
 	return s
@@ -181,7 +181,7 @@ func (s *Path) IDs(method string, u *url.URL) (ids []Named) {
 // at its creation, or never is. responds: the provider also has responses, so that a
 // conversation only stores its content.
 func (s *Path) Free(method, path string, responds bool) bool {
-	if s.Collection == "" || s.Collection == "models" || s.Evasive {
+	if s.Collection == "" || s.Collection == "models" || s.Ambiguous {
 		return false
 	}
 	if method == http.MethodGet || method == http.MethodDelete {
@@ -278,7 +278,7 @@ func named(found []reference.Reference) ([]Named, error) {
 			return nil, fault.Invalid(r.Field, "must have at most %d bytes: the owner of a longer one is unknown", reference.MaxToken)
 		case r.Object():
 			ids = append(ids, Named{Field: r.Field, ID: r.ID, Kind: r.Kind})
-		case r.Kind == reference.Model && Tuned(r.ID):
+		case r.Kind == reference.Model && IsTuned(r.ID):
 			ids = append(ids, Named{Field: r.Field, ID: r.ID, Kind: r.Kind, Published: true})
 		}
 	}
@@ -288,8 +288,8 @@ func named(found []reference.Reference) ([]Named, error) {
 	return ids, nil
 }
 
-// Tuned reports whether a model is one that an account has tuned.
-func Tuned(model string) bool {
+// IsTuned reports whether a model is one that an account has tuned.
+func IsTuned(model string) bool {
 	return strings.HasPrefix(model, "ft:") || strings.Contains(model, "tunedModels/")
 }
 

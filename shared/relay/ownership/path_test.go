@@ -49,14 +49,14 @@ func TestPathsTellWhatTheyStandFor(t *testing.T) {
 		"/async-invoke/arn:aws:bedrock:us-east-1:1:async-invoke%2Fx": {Collection: "async-invoke", ID: "arn:aws:bedrock:us-east-1:1:async-invoke/x"},
 		"/v1/embed-jobs/e1/cancel":                                   {Collection: "embed-jobs", ID: "e1", Below: true},
 		"/v1/batch/jobs/j1":                                          {Collection: "jobs", ID: "j1"},
-		"/files/f1/../f2":                                            {Collection: "files", ID: "f1", Below: true, Evasive: true},
-		"/files/f1/%2e%2E/f2":                                        {Collection: "files", ID: "f1", Below: true, Evasive: true},
-		"/files%2Ff1":                                                {Collection: "files", ID: "f1", Evasive: true},
-		"/files%5Cf1":                                                {Collection: "files", ID: "f1", Evasive: true},
-		"/files;x/f1":                                                {Collection: "files", ID: "f1", Evasive: true},
-		"/files/f1;x":                                                {Collection: "files", ID: "f1;x", Evasive: true},
-		"/files/%zz":                                                 {Collection: "files", ID: "%zz", Evasive: true},
-		"/echo/a;b/../c":                                             {Evasive: true},
+		"/files/f1/../f2":                                            {Collection: "files", ID: "f1", Below: true, Ambiguous: true},
+		"/files/f1/%2e%2E/f2":                                        {Collection: "files", ID: "f1", Below: true, Ambiguous: true},
+		"/files%2Ff1":                                                {Collection: "files", ID: "f1", Ambiguous: true},
+		"/files%5Cf1":                                                {Collection: "files", ID: "f1", Ambiguous: true},
+		"/files;x/f1":                                                {Collection: "files", ID: "f1", Ambiguous: true},
+		"/files/f1;x":                                                {Collection: "files", ID: "f1;x", Ambiguous: true},
+		"/files/%zz":                                                 {Collection: "files", ID: "%zz", Ambiguous: true},
+		"/echo/a;b/../c":                                             {Ambiguous: true},
 	} {
 		if got := PathOf(path); got != want {
 			t.Errorf("%s: %+v, want %+v", path, got, want)
@@ -127,7 +127,7 @@ func TestThingsOfAnswers(t *testing.T) {
 		{`[]`, true, nil},
 		{`not JSON`, true, nil},
 	} {
-		got := Made([]byte(c.answer), c.made)
+		got := CreatedIDs([]byte(c.answer), c.made)
 		slices.Sort(got)
 		slices.Sort(c.want)
 		if !slices.Equal(got, c.want) {

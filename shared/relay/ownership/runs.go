@@ -79,8 +79,8 @@ var (
 	responseObject = []byte(`"response"`)
 )
 
-// Unmade reports whether the body is a response in progress without any output.
-func Unmade(answer []byte) bool {
+// IsEmptyInProgress reports whether the body is a response in progress without any output.
+func IsEmptyInProgress(answer []byte) bool {
 	var w wire.Walk
 	if !bytes.Contains(answer, responseObject) || stateKeys.Walk(answer, &w) != nil || !making(answer, &w) {
 		return false

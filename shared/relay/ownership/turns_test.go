@@ -20,10 +20,10 @@ func TestTurnsAreFoundWhereTheyWereMade(t *testing.T) {
 	o := newOwners(t, &now)
 	a, b := store.Scope{Org: "o", Workspace: "a"}, store.Scope{Org: "o", Workspace: "b"}
 	want := Turn{"gpt-4o", "gpt-4o-2024-08-06", 1234}
-	if err := NoteTurn(t.Context(), o, a, "openai", "resp_1", want); err != nil {
+	if err := StoreTurn(t.Context(), o, a, "openai", "resp_1", want); err != nil {
 		t.Fatal(err)
 	}
-	if err := NoteTurn(t.Context(), o, a, "openai", strings.Repeat("x", MaxID+1), want); err != nil {
+	if err := StoreTurn(t.Context(), o, a, "openai", strings.Repeat("x", MaxID+1), want); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -39,7 +39,7 @@ func TestTurnsAreFoundWhereTheyWereMade(t *testing.T) {
 		}
 	}
 	for model, is := range map[string]bool{"gpt-4o": true, "gpt-4o-2024-08-06": true, "gpt-4o-mini": false, "": false} {
-		if want.Of(model) != is || (Turn{}).Of(model) {
+		if want.MadeBy(model) != is || (Turn{}).MadeBy(model) {
 			t.Errorf("%s: %v", model, !is)
 		}
 	}

@@ -22,11 +22,11 @@ import (
 // exclusively needs no isolation.
 
 const (
-	usesFor       = 90 * 24 * time.Hour // how long a workspace counts after its last use
-	usesRenewed   = 7 * 24 * time.Hour
-	UsesAsked     = time.Second // maximum age of the list on routes of stored objects
-	UsesTalked    = time.Minute // and in conversations, which seldom name one
-	fingerprinted = 1024        // rounds: fields may be weaker than keys are
+	usesFor        = 90 * 24 * time.Hour // how long a workspace counts after its last use
+	usesRenewed    = 7 * 24 * time.Hour
+	MaxUsesAge     = time.Second // maximum age of the list on routes of stored objects
+	MaxUsesAgeChat = time.Minute // and in conversations, which seldom name one
+	fingerprinted  = 1024        // rounds: fields may be weaker than keys are
 )
 
 // Account is a credential and where it is used.
@@ -116,21 +116,21 @@ func (o *Owners) uses(ctx context.Context, sc store.Scope, print string) (others
 	return err == nil && len(page.Rows) > 1, err
 }
 
-// Wall is the tenant isolation that a request needs for its credential.
-type Wall struct {
-	On     bool // objects are isolated by workspace
-	Shared bool // objects not created through the gateway are inaccessible
+// TenantIsolation is the tenant isolation that a request needs for its credential.
+type TenantIsolation struct {
+	Enabled bool // objects are isolated by workspace
+	Shared  bool // objects not created through the gateway are inaccessible
 	// Places are where rows are stored: below the credential, then below the integration. Rows
 	// of the integration outlive a change of credential, and older rows are only there.
 	Places []string
-	// Foreign are the ids of items of the request that are not the workspace's: see reference.Disown.
-	Foreign map[string]bool
+	// ForeignItems are the ids of items of the request that are not the workspace's: see reference.Disown.
+	ForeignItems map[string]bool
 }
 
-// Around returns the tenant isolation for the objects of an account. The list in users is used
+// Isolate returns the tenant isolation for the objects of an account. The list in users is used
 // if it is no older than age. On an error, other users of the account are assumed, and the next
 // request reads the list again.
-func (o *Owners) Around(ctx context.Context, sc store.Scope, users *saved.Users, a *Account, at time.Time, age time.Duration) (Wall, error) {
+func (o *Owners) Isolate(ctx context.Context, sc store.Scope, users *saved.Users, a *Account, at time.Time, age time.Duration) (TenantIsolation, error) {
 	known := users.Known.Load()
 	var err error
 	if known == nil || at.Sub(known.LastUse) > age {
@@ -150,5 +150,5 @@ func (o *Owners) Around(ctx context.Context, sc store.Scope, users *saved.Users,
 		known = &saved.Uses{Prints: known.Prints, Places: known.Places, Others: others, LastUse: read}
 		users.Known.Store(known)
 	}
-	return Wall{On: known.Others, Shared: known.Others, Places: known.Places}, err
+	return TenantIsolation{Enabled: known.Others, Shared: known.Others, Places: known.Places}, err
 }

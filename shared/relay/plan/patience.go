@@ -36,8 +36,8 @@ func (a *RequestedLimits) Read(h http.Header) (err error) {
 	return err
 }
 
-// Over returns the limits in force: the headers override a config.
-func (a *RequestedLimits) Over(firstToken, idle time.Duration) (time.Duration, time.Duration) {
+// Effective returns the limits in force: the headers override a config.
+func (a *RequestedLimits) Effective(firstToken, idle time.Duration) (time.Duration, time.Duration) {
 	if a.hasFirstToken {
 		firstToken = a.firstToken
 	}
@@ -70,9 +70,9 @@ const (
 	lateIdle
 )
 
-// Patience ends an attempt on timeout. It creates a timer only if there is a timeout. The zero
+// AttemptTimeouts ends an attempt on timeout. It creates a timer only if there is a timeout. The zero
 // value has none.
-type Patience struct {
+type AttemptTimeouts struct {
 	head, firstToken, idle time.Duration // 0: no limit
 	started                time.Time
 	watch                  *watch // nil: no limits
@@ -92,12 +92,12 @@ func (w *watch) expire() {
 	w.cancel()
 }
 
-// Begin starts the timeouts of one attempt and stops those of the previous one. The context ends
+// StartAttempt starts the timeouts of one attempt and stops those of the previous one. The context ends
 // on timeout. release must be called after the attempt's response is done; it is nil if there is
 // no limit.
-func (p *Patience) Begin(ctx context.Context, head, firstToken, idle time.Duration) (bounded context.Context, release func()) {
+func (p *AttemptTimeouts) StartAttempt(ctx context.Context, head, firstToken, idle time.Duration) (bounded context.Context, release func()) {
 	p.Stop()
-	*p = Patience{head: head, firstToken: firstToken, idle: idle}
+	*p = AttemptTimeouts{head: head, firstToken: firstToken, idle: idle}
 	if head == 0 && firstToken == 0 && idle == 0 {
 		return ctx, nil
 	}
@@ -118,14 +118,14 @@ func (p *Patience) Begin(ctx context.Context, head, firstToken, idle time.Durati
 	}
 }
 
-func (p *Patience) wait(phase int32, d time.Duration) {
+func (p *AttemptTimeouts) wait(phase int32, d time.Duration) {
 	p.watch.phase.Store(phase)
 	p.timer.Reset(max(d, 0))
 }
 
-// HeadCame records that the head of the response has arrived; it returns false if it is too
+// HeadArrived records that the head of the response has arrived; it returns false if it is too
 // late.
-func (p *Patience) HeadCame() bool {
+func (p *AttemptTimeouts) HeadArrived() bool {
 	if p.watch == nil {
 		return true
 	}
@@ -140,8 +140,8 @@ func (p *Patience) HeadCame() bool {
 	return p.watch.late.Load() == 0
 }
 
-// Arrived records that part of a stream has arrived; content: it has had content.
-func (p *Patience) Arrived(content bool) {
+// PartArrived records that part of a stream has arrived; content: it has had content.
+func (p *AttemptTimeouts) PartArrived(content bool) {
 	if p.watch == nil || !content {
 		return
 	}
@@ -156,14 +156,14 @@ func (p *Patience) Arrived(content bool) {
 }
 
 // Stop stops the timeouts; an expired one is still known.
-func (p *Patience) Stop() {
+func (p *AttemptTimeouts) Stop() {
 	if p.watch != nil {
 		p.timer.Stop()
 	}
 }
 
-// Late returns the fault for the timeout that expired; nil if none did.
-func (p *Patience) Late() *fault.Fault {
+// TimeoutFault returns the fault for the timeout that expired; nil if none did.
+func (p *AttemptTimeouts) TimeoutFault() *fault.Fault {
 	if p.watch == nil {
 		return nil
 	}

@@ -28,20 +28,20 @@ import (
 type Plan struct {
 	Req        *admission.Request
 	Body       *body.Body
-	Mine       bool            // the gateway serves it: no provider is called
-	Trial      bool            // the config is only tested: nothing is sent
+	BuiltIn    bool            // the gateway serves it: no provider is called
+	DryRun     bool            // the config is only tested: nothing is sent
 	Config     UsedConfig      // the config of the targets; zero: none
 	Requested  RequestedLimits // from the request's headers
-	Walker     *route.Walk     // nil: no route was found
-	way        route.Walk      // the memory of Walker
+	Traversal  *route.Walk     // nil: no route was found
+	way        route.Walk      // the memory of Traversal
 	BreakersOf *ConfigBreakers // nil: the config has none
 }
 
 // Connect sets the values of the earlier stages.
 func (p *Plan) Connect(q *admission.Request, b *body.Body) { p.Req, p.Body = q, b }
 
-// TakeOver continues the traversal of another plan of the same request.
-func (p *Plan) TakeOver(from *Plan) { p.Walker, p.BreakersOf = from.Walker, from.BreakersOf }
+// ContinueFrom continues the traversal of another plan of the same request.
+func (p *Plan) ContinueFrom(from *Plan) { p.Traversal, p.BreakersOf = from.Traversal, from.BreakersOf }
 
 // UsedConfig identifies a config; ID, Slug and Version are zero for an inline one.
 type UsedConfig struct {
@@ -54,31 +54,31 @@ type UsedConfig struct {
 
 // Sources are the dependencies of plans, besides the request.
 type Sources struct {
-	Sealer   seal.Sealer
-	Breakers *Breakers
-	Picks    *route.Picks
-	Figures  *measure.Board
-	Prices   *pricing.Book
-	Now      func() time.Time
+	Sealer       seal.Sealer
+	Breakers     *Breakers
+	Picks        *route.Picks
+	Measurements *measure.Board
+	Prices       *pricing.Book
+	Now          func() time.Time
 }
 
 // headerTree is the route of a request without a config: one target with all settings from the
 // request.
 var headerTree = route.Single()
 
-// SlugAsked returns the saved provider that the request itself names: the header overrides the
+// RequestedSlug returns the saved provider that the request itself names: the header overrides the
 // virtual key, which overrides the body's @slug/model.
-func (p *Plan) SlugAsked(leaf *route.Leaf) string { return p.SlugAskedOr(leaf, p.Body.Slug) }
+func (p *Plan) RequestedSlug(leaf *route.Leaf) string { return p.RequestedSlugOr(leaf, p.Body.Slug) }
 
-// SlugAskedOr is SlugAsked with another body, with a model that names slug.
-func (p *Plan) SlugAskedOr(leaf *route.Leaf, slug string) string {
-	if s, ok := strings.CutPrefix(p.Req.Ask.Provider, "@"); ok {
+// RequestedSlugOr is RequestedSlug with another body, with a model that names slug.
+func (p *Plan) RequestedSlugOr(leaf *route.Leaf, slug string) string {
+	if s, ok := strings.CutPrefix(p.Req.Headers.Provider, "@"); ok {
 		return s
 	}
-	if p.Req.Ask.VirtualKey != "" {
-		return strings.TrimPrefix(p.Req.Ask.VirtualKey, "@")
+	if p.Req.Headers.VirtualKey != "" {
+		return strings.TrimPrefix(p.Req.Headers.VirtualKey, "@")
 	}
-	if p.Req.Ask.Provider == "" || leaf.Passthrough {
+	if p.Req.Headers.Provider == "" || leaf.Passthrough {
 		return slug
 	}
 	return ""
@@ -87,14 +87,14 @@ func (p *Plan) SlugAskedOr(leaf *route.Leaf, slug string) string {
 // Routed reports whether the request names a provider or a config: then it gets that one's list
 // of models, not the gateway's.
 func (p *Plan) Routed() bool {
-	return p.Req.Ask.Provider != "" || p.Req.Ask.VirtualKey != "" || p.Config.ID != "" || p.Req.Ask.Config != ""
+	return p.Req.Headers.Provider != "" || p.Req.Headers.VirtualKey != "" || p.Config.ID != "" || p.Req.Headers.Config != ""
 }
 
 // SlugsOfRoute returns the saved providers that the route's leaves name; nil if a leaf gets its
 // provider from the request and the request names none.
 func (p *Plan) SlugsOfRoute() []string {
-	slugs := p.Walker.Slugs()
-	if s := p.SlugAsked(&route.Leaf{}); s != "" {
+	slugs := p.Traversal.Slugs()
+	if s := p.RequestedSlug(&route.Leaf{}); s != "" {
 		slugs = append(slugs, s)
 	}
 	return slugs
@@ -102,7 +102,7 @@ func (p *Plan) SlugsOfRoute() []string {
 
 // ResolveAs resolves the route of a request by the same caller with other headers.
 func (p *Plan) ResolveAs(from *Sources, ask admission.Headers, h http.Header) error {
-	body := p.Body.With(ask, h)
+	body := p.Body.WithHeaders(ask, h)
 	other := Plan{Req: body.Req, Body: body}
 	return other.Resolve(from)
 }
@@ -115,15 +115,15 @@ const bytesPerToken = 4
 
 // measures returns the metrics for a tree with strategies that compare them; nil for others.
 func (p *Plan) measures(from *Sources, tree *route.Tree) *route.Measures {
-	if !tree.Measured() || from.Figures == nil {
+	if !tree.Measured() || from.Measurements == nil {
 		return nil
 	}
 	size := max(int64(len(p.Body.In)), p.Req.Req.ContentLength)
-	class := measure.ClassOf(size, p.Body.Own.Stream)
-	room := from.Figures.Of(p.Req.Who.Scope.Org, p.Req.Who.Scope.Workspace)
+	class := measure.ClassOf(size, p.Body.ClientDemands.Stream)
+	room := from.Measurements.Of(p.Req.Principal.Scope.Org, p.Req.Principal.Scope.Workspace)
 	used := p.estimate(size)
 	return &route.Measures{
-		Workspace: room, Class: class, Model: p.Body.Model, Spender: p.Req.Who.KeyID, Used: used, At: from.Now(),
+		Workspace: room, Class: class, Model: p.Body.Model, Spender: p.Req.Principal.KeyID, Used: used, At: from.Now(),
 		Find: func(l *route.Leaf) (pricing.Price, bool) { return p.priceOf(from, l, used.InputTokens()) },
 	}
 }
@@ -131,10 +131,10 @@ func (p *Plan) measures(from *Sources, tree *route.Tree) *route.Measures {
 // estimate returns the expected usage of the request: a token for every four bytes, its output
 // limit, and the requested units.
 func (p *Plan) estimate(size int64) pricing.Usage {
-	u := p.Body.Own.Wanted.Assumed
+	u := p.Body.ClientDemands.Units.Assumed
 	if !u.Known() {
 		u.Set(pricing.Input, size/bytesPerToken)
-		u.Set(pricing.Output, p.Body.Own.OutBound)
+		u.Set(pricing.Output, p.Body.ClientDemands.MaxOutput)
 	}
 	u.Set(pricing.Requests, 1)
 	return u
@@ -147,11 +147,11 @@ func (p *Plan) priceOf(from *Sources, l *route.Leaf, input int64) (pricing.Price
 	var by *saved.Provider
 	slug := l.Slug
 	if slug == "" && (l.Provider == "" || l.Passthrough) {
-		slug = p.SlugAsked(l)
+		slug = p.RequestedSlug(l)
 	}
-	o := pricing.Options{ContextTokens: input, Mode: p.Body.Own.Wanted.Mode, Quality: p.Body.Own.Wanted.Quality, Size: p.Body.Own.Wanted.Size, At: p.Req.Start}
+	o := pricing.Options{ContextTokens: input, Mode: p.Body.ClientDemands.Units.Mode, Quality: p.Body.ClientDemands.Units.Quality, Size: p.Body.ClientDemands.Units.Size, At: p.Req.StartTime}
 	if slug != "" {
-		s, err := saved.Load(p.Req.Ctx, p.Req.View, p.Req.Who.Scope, slug, from.Now())
+		s, err := saved.Load(p.Req.Ctx, p.Req.View, p.Req.Principal.Scope, slug, from.Now())
 		if err != nil || s.Provider == nil {
 			return pricing.Price{}, false
 		}

@@ -27,10 +27,10 @@ func of(t *testing.T, rt *routes.Route, src string, header map[string]string) *P
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	p.Req.Arrive(&admission.Dependencies{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, "", nil, new(egress.Lease))
+	p.Req.Start(&admission.Dependencies{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, "", nil, new(egress.Lease))
 	t.Cleanup(func() { p.Req.End() })
-	p.Req.Who, p.Req.WS, p.Req.Org = &identity.Principal{}, &tenant.Effective{}, &tenant.Organisation{}
-	if err := p.Req.Ask.Read(req.Header); err != nil {
+	p.Req.Principal, p.Req.WS, p.Req.Org = &identity.Principal{}, &tenant.Effective{}, &tenant.Organisation{}
+	if err := p.Req.Headers.Read(req.Header); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Body.Read(); err != nil {
@@ -39,7 +39,7 @@ func of(t *testing.T, rt *routes.Route, src string, header map[string]string) *P
 	return p
 }
 
-var chat = &routes.Route{Shape: routes.Unified}
+var chat = &routes.Route{BodyMode: routes.Unified}
 
 // Which saved provider a request names: header before virtual key before model.
 func TestTheProviderThatARequestNames(t *testing.T) {
@@ -58,7 +58,7 @@ func TestTheProviderThatARequestNames(t *testing.T) {
 		{map[string]string{"X-Gateway-Provider": "openai"}, true, "body", true},
 	} {
 		p := of(t, chat, body, c.header)
-		if got := p.SlugAsked(&route.Leaf{Passthrough: c.through}); got != c.slug || p.Routed() != c.routed {
+		if got := p.RequestedSlug(&route.Leaf{Passthrough: c.through}); got != c.slug || p.Routed() != c.routed {
 			t.Errorf("%v: %q, routed %t", c.header, got, p.Routed())
 		}
 	}
@@ -66,7 +66,7 @@ func TestTheProviderThatARequestNames(t *testing.T) {
 
 func TestTargetsOfRequests(t *testing.T) {
 	t.Parallel()
-	own := &routes.Route{Shape: routes.Unified, Own: true}
+	own := &routes.Route{BodyMode: routes.Unified, BuiltIn: true}
 	for name, c := range map[string]struct {
 		rt     *routes.Route
 		header map[string]string
@@ -83,13 +83,13 @@ func TestTargetsOfRequests(t *testing.T) {
 		"own, one in a model": {own, map[string]string{"X-Gateway-Metadata": `{"a":"b"}`}, true, nil},
 	} {
 		p := of(t, c.rt, `{}`, c.header)
-		if err := p.Resolve(&Sources{}); err != nil || p.Mine != c.mine {
-			t.Errorf("%s: %v, mine %t", name, err, p.Mine)
+		if err := p.Resolve(&Sources{}); err != nil || p.BuiltIn != c.mine {
+			t.Errorf("%s: %v, mine %t", name, err, p.BuiltIn)
 			continue
 		}
 		var got []string
-		for outcome := (route.Outcome{}); p.Walker != nil; outcome = (route.Outcome{Status: 500}) {
-			leaf, f := p.Walker.Next(outcome)
+		for outcome := (route.Outcome{}); p.Traversal != nil; outcome = (route.Outcome{Status: 500}) {
+			leaf, f := p.Traversal.Next(outcome)
 			if leaf == nil || f != nil {
 				break
 			}
@@ -121,7 +121,7 @@ func TestWhatARequestMayNotBring(t *testing.T) {
 		}
 	}
 	p := of(t, chat, `{}`, map[string]string{"X-Gateway-Config": `{"provider":"openai"}`})
-	p.Req.Org.Settings.BlockInlineConfig, p.Trial = true, true
+	p.Req.Org.Settings.BlockInlineConfig, p.DryRun = true, true
 	if err := p.Resolve(&Sources{}); err != nil {
 		t.Errorf("a config cannot be tried out: %v", err)
 	}

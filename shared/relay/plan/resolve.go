@@ -34,22 +34,22 @@ func (p *Plan) Resolve(from *Sources) error {
 // and the first of them determines the type of the request.
 func (p *Plan) fill() error {
 	name := p.Body.ID
-	if p.Walker != nil {
-		if own := p.Walker.Prompts(); len(own) > 0 {
+	if p.Traversal != nil {
+		if own := p.Traversal.Prompts(); len(own) > 0 {
 			name = own[0]
 		}
 	}
-	by, err := p.Body.FilledBy(name)
+	by, err := p.Body.RenderPrompt(name)
 	if err != nil {
 		return err
 	}
-	return p.Body.Fill(by)
+	return p.Body.SetPrompt(by)
 }
 
 // resolve finds the tree of targets: the request's config, else the key's default, else the
 // workspace's for user keys, else its default config, else the one named by headers and model.
 func (p *Plan) resolve(from *Sources) error {
-	if p.Mine = p.Req.Route.Own && p.Req.Ask.Provider == OwnProvider; p.Mine {
+	if p.BuiltIn = p.Req.Route.BuiltIn && p.Req.Headers.Provider == OwnProvider; p.BuiltIn {
 		return nil
 	}
 	if err := p.checkInline(); err != nil {
@@ -58,25 +58,25 @@ func (p *Plan) resolve(from *Sources) error {
 	if err := p.Requested.Read(p.Req.Req.Header); err != nil {
 		return err
 	}
-	sent := strings.TrimSpace(p.Req.Ask.Config)
+	sent := strings.TrimSpace(p.Req.Headers.Config)
 	switch {
-	case p.Req.Settles() && strings.HasPrefix(p.Req.Ask.Provider, "@"):
+	case p.Req.Settles() && strings.HasPrefix(p.Req.Headers.Provider, "@"):
 		p.startWalk(headerTree, nil, nil, nil) // the target of the earlier work is known
 		return nil
-	case sent != "" && p.Req.Who.Defaults.RefusesConfig():
+	case sent != "" && p.Req.Principal.Defaults.RefusesConfig():
 		return fault.New(fault.ConfigOverrideRefused, "x-gateway-config", "Requests with this API key must not contain a config")
 	case strings.HasPrefix(sent, "{"):
 		return p.inlineConfig(from, sent)
 	case sent != "":
 		return p.useConfig(from, sent)
-	case p.Req.Who.Defaults.ConfigID != "":
-		return p.useConfig(from, p.Req.Who.Defaults.ConfigID)
-	case p.Req.WS.Defaults.UserAPIKeyConfig != "" && p.Req.Who.UserID != "":
+	case p.Req.Principal.Defaults.ConfigID != "":
+		return p.useConfig(from, p.Req.Principal.Defaults.ConfigID)
+	case p.Req.WS.Defaults.UserAPIKeyConfig != "" && p.Req.Principal.UserID != "":
 		return p.useConfig(from, p.Req.WS.Defaults.UserAPIKeyConfig)
 	case p.Req.WS.DefaultConfig != "":
 		return p.useConfig(from, p.Req.WS.DefaultConfig)
-	case p.Req.Route.Own && p.Req.Ask.Provider == "" && p.Req.Ask.VirtualKey == "" && p.Body.Slug == "":
-		p.Mine = true
+	case p.Req.Route.BuiltIn && p.Req.Headers.Provider == "" && p.Req.Headers.VirtualKey == "" && p.Body.Slug == "":
+		p.BuiltIn = true
 		return nil
 	}
 	p.startWalk(headerTree, nil, nil, nil)
@@ -98,11 +98,11 @@ func (p *Plan) startWalk(t *route.Tree, breakers route.Breakers, sticky route.St
 		Metadata: p.Body.Metadata, Params: p.Body.AsParams(), Path: p.Req.Req.URL.Path, Random: rand.Uint32,
 		Breakers: breakers, Sticky: sticky, Measures: measures,
 	}
-	if p.Req.Rehearsing {
+	if p.Req.DryRun {
 		ctx = onlyLooking(ctx)
 	}
-	p.Walker = &p.way
-	t.StartIn(p.Walker, ctx)
+	p.Traversal = &p.way
+	t.StartIn(p.Traversal, ctx)
 }
 
 // checkInline rejects inline settings where only saved configuration is allowed; the first
@@ -112,13 +112,13 @@ func (p *Plan) checkInline() error {
 		return nil
 	}
 	switch {
-	case strings.HasPrefix(strings.TrimSpace(p.Req.Ask.Config), "{") && !p.Trial:
+	case strings.HasPrefix(strings.TrimSpace(p.Req.Headers.Config), "{") && !p.DryRun:
 		return p.Req.Blocked(fault.InlineConfigBlocked, "x-gateway-config", "a config in JSON")
-	case p.Req.Ask.Provider != "" && !strings.HasPrefix(p.Req.Ask.Provider, "@"):
+	case p.Req.Headers.Provider != "" && !strings.HasPrefix(p.Req.Headers.Provider, "@"):
 		return p.Req.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
-	case p.Req.Ask.CustomHost != "":
+	case p.Req.Headers.CustomHost != "":
 		return p.Req.Blocked(fault.InlineHostBlocked, "x-gateway-custom-host", "a custom host")
-	case len(p.Req.Ask.Forward) > 0:
+	case len(p.Req.Headers.Forward) > 0:
 		return p.Req.Blocked(fault.InlineForwardBlocked, "x-gateway-forward-headers", "a list of headers to forward")
 	}
 	if name := provider.URLHeader(p.Req.Req.Header); name != "" {
@@ -152,7 +152,7 @@ func (p *Plan) inlineConfig(from *Sources, text string) error {
 	var sticky route.Sticky
 	if tree.Sticky() && tree.Measured() {
 		sum := sha256.Sum256([]byte(text))
-		sticky = from.Picks.Of(p.Req.Who.Scope.Org, p.Req.Who.Scope.Workspace, string(sum[:]))
+		sticky = from.Picks.Of(p.Req.Principal.Scope.Org, p.Req.Principal.Scope.Workspace, string(sum[:]))
 	}
 	p.startWalk(tree, nil, sticky, p.measures(from, tree))
 	return nil
@@ -173,12 +173,12 @@ func invalidConfig(details []fault.Detail) error {
 
 // useConfig loads a config by id or slug.
 func (p *Plan) useConfig(from *Sources, ref string) error {
-	cfg, ok, err := saved.LoadConfig(p.Req.Ctx, p.Req.View, p.Req.Who.Scope, ref)
+	cfg, ok, err := saved.LoadConfig(p.Req.Ctx, p.Req.View, p.Req.Principal.Scope, ref)
 	if err != nil {
 		return err
 	}
 	if !ok || cfg.Record.Archived() {
-		if ref != strings.TrimSpace(p.Req.Ask.Config) { // the request named none
+		if ref != strings.TrimSpace(p.Req.Headers.Config) { // the request named none
 			return fault.Newf(fault.InvalidConfig, "x-gateway-config", "The default config %q of this API key or its workspace is archived: send another one, or have the default changed", fault.Clip(ref, 300))
 		}
 		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "Invalid config passed: there is no config %q in this workspace, and it is not a JSON object", fault.Clip(ref, 300))
@@ -196,7 +196,7 @@ func (p *Plan) useConfig(from *Sources, ref string) error {
 func (p *Plan) useTree(from *Sources, tree *route.Tree, config string, version int64) {
 	var breakers route.Breakers
 	var sticky route.Sticky
-	scope := p.Req.Who.Scope
+	scope := p.Req.Principal.Scope
 	if tree.Guarded() {
 		key := route.ConfigKey{Org: scope.Org, Workspace: scope.Workspace, Config: config, Version: version}
 		p.BreakersOf = from.Breakers.Of(p.Req.Ctx, key)

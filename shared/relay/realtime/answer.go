@@ -15,8 +15,8 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// MaxHeld limits the bytes held of one response to 15 minutes of audio.
-const MaxHeld = 64 << 20
+// MaxBuffered limits the bytes held of one response to 15 minutes of audio.
+const MaxBuffered = 64 << 20
 
 // response is a response in progress.
 type response struct {
@@ -71,19 +71,19 @@ type made struct {
 }
 
 // answer judges a provider event.
-func (g *Guard) answer(e *realtime.Event) session.Judged {
+func (g *Guard) answer(e *realtime.Event) session.Judgement {
 	if e.Response != "" && e.Type != realtime.ResponseCreated && e.Type != realtime.ResponseDone {
 		r := g.open[e.Response]
 		if r == nil {
-			return session.Judged{Stays: !g.now().Holds()}
+			return session.Judgement{Unchanged: !g.now().BuffersResponses()}
 		}
-		if e.Audio() || !r.by.Judges() { // most events; their content is not read
+		if e.Audio() || !r.by.JudgesResponses() { // most events; their content is not read
 			return g.keep(r, e.Body)
 		}
 	}
 	var p piece
 	if err := json.Unmarshal(e.Body, &p); err != nil {
-		return session.Judged{Stays: !g.now().Holds()}
+		return session.Judgement{Unchanged: !g.now().BuffersResponses()}
 	}
 	switch {
 	case e.Type == realtime.ResponseCreated:
@@ -93,18 +93,18 @@ func (g *Guard) answer(e *realtime.Event) session.Judged {
 		} else if id := p.Response.ID; id != "" && len(id) <= maxID && len(g.open) < maxOpen {
 			g.open[id], g.last = &response{id: id, by: now}, id
 		}
-		if len(p.Response.Output) > 0 && now.Holds() { // it would be sent before anything is judged
-			return session.Judged{Replies: [][]byte{change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{"output": []any{}}))})}}
+		if len(p.Response.Output) > 0 && now.BuffersResponses() { // it would be sent before anything is judged
+			return session.Judgement{Replies: [][]byte{change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{"output": []any{}}))})}}
 		}
-		return session.Judged{Stays: true}
+		return session.Judgement{Unchanged: true}
 	case e.Type == realtime.ResponseDone:
 		r := g.open[p.Response.ID]
 		if r == nil { // it was sent already, or never started
-			return session.Judged{Stays: !g.now().Holds()}
+			return session.Judgement{Unchanged: !g.now().BuffersResponses()}
 		}
 		delete(g.open, r.id)
-		if g.owed += r.lent; !r.by.Judges() {
-			return session.Judged{Stays: true}
+		if g.owed += r.lent; !r.by.JudgesResponses() {
+			return session.Judgement{Unchanged: true}
 		}
 		return g.done(r, e, &p)
 	case e.Response != "":
@@ -122,14 +122,14 @@ func (g *Guard) answer(e *realtime.Event) session.Judged {
 	case strings.HasPrefix(e.Type, "conversation.item."):
 		return g.item(e, &p)
 	}
-	return session.Judged{Stays: true}
+	return session.Judgement{Unchanged: true}
 }
 
 // item judges an event of an item of the conversation: one of a response is a part of it.
-func (g *Guard) item(e *realtime.Event, p *piece) session.Judged {
+func (g *Guard) item(e *realtime.Event, p *piece) session.Judgement {
 	id := p.Item.ID
 	if g.items.gone[id] {
-		return session.Judged{}
+		return session.Judgement{}
 	}
 	own := p.Item.Role == "assistant" || p.Item.Type == "function_call"
 	at := g.items.of[id]
@@ -137,50 +137,50 @@ func (g *Guard) item(e *realtime.Event, p *piece) session.Judged {
 		at = g.last
 	}
 	if swaps := g.items.swaps[id]; swaps != nil {
-		return session.Judged{Replies: [][]byte{replaced(e.Body, swaps)}}
+		return session.Judgement{Replies: [][]byte{replaced(e.Body, swaps)}}
 	}
 	if r := g.open[at]; r != nil && (own || g.items.of[id] != "") {
 		return g.keep(r, e.Body)
 	}
-	return session.Judged{Stays: true}
+	return session.Judgement{Unchanged: true}
 }
 
 // keep holds an event of a response back if the response is held.
-func (g *Guard) keep(r *response, body []byte) session.Judged {
-	if !r.by.Holds() {
-		return session.Judged{Stays: true}
+func (g *Guard) keep(r *response, body []byte) session.Judgement {
+	if !r.by.BuffersResponses() {
+		return session.Judgement{Unchanged: true}
 	}
 	if v := g.count(r, len(body)); r.over {
 		return v
 	}
 	r.hold(body)
-	return session.Judged{}
+	return session.Judgement{}
 }
 
 // count reserves memory for n more bytes of a response. One that becomes too large is no longer
 // held, and is ended if none of it was sent. Without memory the session ends, as with other
 // large messages.
-func (g *Guard) count(r *response, n int) session.Judged {
+func (g *Guard) count(r *response, n int) session.Judgement {
 	if r.over {
-		return session.Judged{Stays: !r.by.Holds()}
+		return session.Judgement{Unchanged: !r.by.BuffersResponses()}
 	}
 	err := r.grow(g.ctx, &g.lease, n)
 	if err == nil {
-		return session.Judged{}
+		return session.Judgement{}
 	}
 	g.owed += r.drop()
 	switch {
 	case !errors.Is(err, buffer.ErrTooLarge):
-		return session.Judged{Err: err}
-	case !r.by.Holds():
-		return session.Judged{Stays: true}
+		return session.Judgement{Err: err}
+	case !r.by.BuffersResponses():
+		return session.Judgement{Unchanged: true}
 	}
-	return session.Judged{Back: [][]byte{realtime.Cancel(r.id)}}
+	return session.Judgement{Back: [][]byte{realtime.Cancel(r.id)}}
 }
 
-// grow reserves memory for n more bytes. The error is buffer.ErrTooLarge above MaxHeld.
+// grow reserves memory for n more bytes. The error is buffer.ErrTooLarge above MaxBuffered.
 func (r *response) grow(ctx context.Context, lease *egress.Lease, n int) error {
-	if r.size += n; r.size > MaxHeld {
+	if r.size += n; r.size > MaxBuffered {
 		return buffer.ErrTooLarge
 	}
 	more := int64(r.size) - r.lent - egress.Uncounted
@@ -308,13 +308,13 @@ func (r *response) shown() []byte {
 }
 
 // done judges a response that has ended.
-func (g *Guard) done(r *response, e *realtime.Event, p *piece) session.Judged {
+func (g *Guard) done(r *response, e *realtime.Event, p *piece) session.Judgement {
 	r.whole(p)
 	about, body := *g.about.Load(), r.shown()
-	var w guardrail.Word
+	var w guardrail.SessionVerdict
 	var now []string
-	if r.by.Holds() {
-		w = r.by.Held(g.ctx, about, body)
+	if r.by.BuffersResponses() {
+		w = r.by.JudgeBuffered(g.ctx, about, body)
 		if w.Body != nil && !w.Denied {
 			now = r.changed(w.Body)
 		}
@@ -325,7 +325,7 @@ func (g *Guard) done(r *response, e *realtime.Event, p *piece) session.Judged {
 	if now != nil {
 		body = w.Body
 	}
-	after := r.by.Over(g.ctx, about, body)
+	after := r.by.JudgeSent(g.ctx, about, body)
 	results := w.Results.WithAfter(after.Results.After)
 	g.outcomes.note(r.id, Outcome{Failed: w.Failed || after.Failed})
 	told := r.held
@@ -338,11 +338,11 @@ func (g *Guard) done(r *response, e *realtime.Event, p *piece) session.Judged {
 			}
 		}
 	}
-	return session.Judged{Replies: append(append(told, end), g.results(&results)...), Body: end}
+	return session.Judgement{Replies: append(append(told, end), g.results(&results)...), Body: end}
 }
 
 // denied ends a response of which nothing was sent.
-func (g *Guard) denied(r *response, e *realtime.Event, w *guardrail.Word) session.Judged {
+func (g *Guard) denied(r *response, e *realtime.Event, w *guardrail.SessionVerdict) session.Judgement {
 	g.outcomes.note(r.id, Outcome{Denied: true})
 	end := change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{
 		"output": []any{}, "status": "failed", "status_details": map[string]any{"type": "failed", "reason": "hooks_failed", "error": map[string]string{"type": "hooks_failed", "code": "guardrail_denied"}},
@@ -354,7 +354,7 @@ func (g *Guard) denied(r *response, e *realtime.Event, w *guardrail.Word) sessio
 			back = append(back, realtime.Delete(item))
 		}
 	}
-	return session.Judged{Replies: [][]byte{g.refuse(w), end}, Back: back, Body: end}
+	return session.Judgement{Replies: [][]byte{g.refuse(w), end}, Back: back, Body: end}
 }
 
 // Outcome is the guardrail outcome of a response, for its record.

@@ -19,9 +19,9 @@ import (
 
 // Responder serves the responses of a connection.
 type Responder interface {
-	// Ask sends the body of a request for a response through the pipeline. The response was
+	// Send sends the body of a request for a response through the pipeline. The response was
 	// truncated if broken is true. ctx ends when the client disconnects.
-	Ask(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool)
+	Send(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool)
 	session.Checker
 }
 
@@ -62,8 +62,8 @@ func (d *Dialogue) Run(ctx context.Context) session.Result {
 	d.lanes = make(map[string][]*create)
 	d.kept.lease.Of(d.Memory, d.Tenant)
 	defer d.kept.lease.Free()
-	watch := session.Watch{Times: d.Times, Checker: d.Responder, Over: d.isOver, Refuse: d.refuse, Ends: []session.Conn{d.Client}}
-	watch.Begin()
+	watch := session.Watch{Times: d.Times, Checker: d.Responder, Done: d.isOver, Refuse: d.refuse, Ends: []session.Conn{d.Client}}
+	watch.Start()
 	err := d.read()
 	d.left(err)
 	d.stop()
@@ -77,7 +77,7 @@ func (d *Dialogue) Run(ctx context.Context) session.Result {
 
 // left records how the client has disconnected, unless the gateway disconnected it.
 func (d *Dialogue) left(err error) {
-	e := &session.Ended{Code: session.Lost}
+	e := &session.Ended{Code: session.CloseAbnormal}
 	errors.As(err, &e)
 	d.mu.Lock()
 	mine := !d.over
@@ -87,7 +87,7 @@ func (d *Dialogue) left(err error) {
 	d.mu.Unlock()
 	switch {
 	case !mine:
-	case e.Code == session.Lost:
+	case e.Code == session.CloseAbnormal:
 		d.Client.Drop()
 	default:
 		d.Client.Close(e.Code, e.Reason) // nothing is sent if the client has closed it
@@ -116,12 +116,12 @@ func (d *Dialogue) Drain() {
 	idle := d.pending == 0
 	d.mu.Unlock()
 	if idle {
-		d.end(session.GoingAway, Restarting, nil)
+		d.end(session.CloseGoingAway, Restarting, nil)
 	}
 }
 
 // Break ends the connection now.
-func (d *Dialogue) Break() { d.end(session.GoingAway, Restarting, nil) }
+func (d *Dialogue) Break() { d.end(session.CloseGoingAway, Restarting, nil) }
 
 func (d *Dialogue) isOver() bool {
 	d.mu.Lock()
@@ -143,7 +143,7 @@ func (d *Dialogue) refuse(f *fault.Fault) {
 	told := d.refusal == f.Code
 	d.mu.Unlock()
 	if !told {
-		session.Briefly(func() { d.tell("", errorEvent(f)) })
+		session.BeforeClosing(func() { d.tell("", errorEvent(f)) })
 	}
 	d.end(session.Policy, f.Message, f)
 }
@@ -238,7 +238,7 @@ func (d *Dialogue) work(lane string) {
 		leave := d.draining && d.pending == 0
 		d.mu.Unlock()
 		if leave {
-			d.end(session.GoingAway, Restarting, nil)
+			d.end(session.CloseGoingAway, Restarting, nil)
 		}
 	}
 }
@@ -255,7 +255,7 @@ func (d *Dialogue) make(in *create) {
 		return
 	}
 	a := &answer{of: d, in: in, header: http.Header{}}
-	a.end(d.Responder.Ask(d.context, a, body))
+	a.end(d.Responder.Send(d.context, a, body))
 }
 
 // tell sends the client an event in its lane; it returns false if the client is gone.
@@ -271,7 +271,7 @@ func (d *Dialogue) tell(lane string, event []byte) bool {
 		return false
 	}
 	if err := d.Client.Write(false, event); err != nil {
-		d.left(&session.Ended{Code: session.Lost})
+		d.left(&session.Ended{Code: session.CloseAbnormal})
 		return false
 	}
 	return true

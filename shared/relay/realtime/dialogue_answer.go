@@ -188,17 +188,17 @@ func inLane(event []byte, lane string) []byte {
 	return append(out, event[1:]...)
 }
 
-// TakenConn is a session.Maker that already has the client's side.
-type TakenConn struct {
-	session.Maker
-	Near  session.Conn
-	Begun bool // the client's side was accepted
+// AcceptedConn is a session.Sockets that already has the client's side.
+type AcceptedConn struct {
+	session.Sockets
+	Client   session.Conn
+	Accepted bool // the client's side was accepted
 }
 
-// Accept implements session.Maker.
-func (t *TakenConn) Accept(http.ResponseWriter, *http.Request, string, http.Header) (session.Conn, error) {
-	t.Begun = true
-	return t.Near, nil
+// Accept implements session.Sockets.
+func (t *AcceptedConn) Accept(http.ResponseWriter, *http.Request, string, http.Header) (session.Conn, error) {
+	t.Accepted = true
+	return t.Client, nil
 }
 
 // MaxRefusal limits the bytes read of a failed upgrade's response.
@@ -238,8 +238,8 @@ type account struct {
 
 // thing is a charge in progress.
 type thing struct {
-	turn    session.Turn // nil: it was rejected after the provider had started it
-	covered int64        // seconds reserved
+	turn    session.Reservation // nil: it was rejected after the provider had started it
+	covered int64               // seconds reserved
 }
 
 // maxSeen limits the remembered ids.
@@ -276,7 +276,7 @@ func (a *account) begins(s *wires.Step) error {
 	if known {
 		return nil
 	}
-	turn, err := a.desk.Begin(&session.Wanted{Input: s.Input, Output: s.Output, Seconds: s.Seconds, Model: s.Model})
+	turn, err := a.desk.Reserve(&session.ResponseLimits{Input: s.Input, Output: s.Output, Seconds: s.Seconds, Model: s.Model})
 	if err != nil {
 		turn = nil
 	}
@@ -301,11 +301,13 @@ func (t *thing) grow(s *wires.Step) error {
 	if t == nil || t.turn == nil || s.Seconds <= t.covered {
 		return nil
 	}
-	c, can := t.turn.(interface{ Cover(w *session.Wanted) error })
+	c, can := t.turn.(interface {
+		Cover(w *session.ResponseLimits) error
+	})
 	if !can {
 		return nil
 	}
-	if err := c.Cover(&session.Wanted{Seconds: s.Seconds, Model: s.Model}); err != nil {
+	if err := c.Cover(&session.ResponseLimits{Seconds: s.Seconds, Model: s.Model}); err != nil {
 		return err
 	}
 	t.covered = s.Seconds

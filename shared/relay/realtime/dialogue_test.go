@@ -173,7 +173,7 @@ func (p *person) Close(code int, _ string) { p.once.Do(func() { p.code = code; c
 
 func (p *person) Linger() {}
 
-func (p *person) Drop() { p.Close(session.Lost, "") }
+func (p *person) Drop() { p.Close(session.CloseAbnormal, "") }
 
 func (p *person) told() []string {
 	p.mu.Lock()
@@ -187,7 +187,7 @@ type clerk struct {
 	check func() error
 }
 
-func (c *clerk) Ask(ctx context.Context, w http.ResponseWriter, body []byte) bool {
+func (c *clerk) Send(ctx context.Context, w http.ResponseWriter, body []byte) bool {
 	return c.ask(ctx, w, body)
 }
 
@@ -243,7 +243,7 @@ func TestEveryAnswerHasAnEnd(t *testing.T) {
 		p := newPerson(`{"type":"response.create","input":"x"}`)
 		d := dialogue(p, &clerk{ask: func(_ context.Context, w http.ResponseWriter, _ []byte) bool { defer close(asked); return c.ask(w) }})
 		go func() { <-asked; d.Drain() }()
-		if r := d.Run(t.Context()); r.Code != session.GoingAway {
+		if r := d.Run(t.Context()); r.Code != session.CloseGoingAway {
 			t.Errorf("%s: %+v", name, r)
 		}
 		told := p.told()
@@ -318,7 +318,7 @@ type deaf struct{ *person }
 
 func (d deaf) Write(bool, []byte) error {
 	<-d.gone
-	return &session.Ended{Code: session.Lost}
+	return &session.Ended{Code: session.CloseAbnormal}
 }
 
 // A client that reads nothing only delays its own end.

@@ -17,15 +17,15 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// Guardrails are the guardrails of a session as last loaded, such as guardrail.Talk. It must be safe
+// Guardrails are the guardrails of a session as last loaded, such as guardrail.SessionGuardrails. It must be safe
 // for concurrent use.
 type Guardrails interface {
-	JudgesInput() bool // client input is judged
-	Holds() bool       // responses are judged before they are sent
-	Judges() bool      // responses are judged
-	JudgeInput(ctx context.Context, body []byte) guardrail.Word
-	Held(ctx context.Context, about, answer []byte) guardrail.Word
-	Over(ctx context.Context, about, answer []byte) guardrail.Word
+	JudgesInput() bool      // client input is judged
+	BuffersResponses() bool // responses are judged before they are sent
+	JudgesResponses() bool  // responses are judged
+	JudgeInput(ctx context.Context, body []byte) guardrail.SessionVerdict
+	JudgeBuffered(ctx context.Context, about, answer []byte) guardrail.SessionVerdict
+	JudgeSent(ctx context.Context, about, answer []byte) guardrail.SessionVerdict
 }
 
 // Guard judges the content of one session.
@@ -71,13 +71,13 @@ func NewGuard(ctx context.Context, now func() Guardrails, of GuardedSession) *Gu
 func (g *Guard) Close() { g.lease.Free() }
 
 // Provider implements session.Guard.
-func (g *Guard) Provider(e *realtime.Event) session.Judged {
+func (g *Guard) Provider(e *realtime.Event) session.Judgement {
 	g.lease.Give(g.owed)
 	g.owed = 0
 	return g.provider(e)
 }
 
-func (g *Guard) provider(e *realtime.Event) session.Judged {
+func (g *Guard) provider(e *realtime.Event) session.Judgement {
 	switch e.Type {
 	case realtime.SessionUpdated, realtime.SessionUpdateOld, realtime.Failed:
 		g.promised.Store(false) // from now on the provider's session state counts
@@ -100,17 +100,17 @@ func (g *Guard) provider(e *realtime.Event) session.Judged {
 	return g.answer(e)
 }
 
-// Judges implements session.Guard.
-func (g *Guard) Judges() bool {
+// JudgesResponses implements session.Guard.
+func (g *Guard) JudgesResponses() bool {
 	now := g.now()
-	return now.JudgesInput() || now.Judges()
+	return now.JudgesInput() || now.JudgesResponses()
 }
 
-// Of returns the guardrail outcome of a response, once.
-func (g *Guard) Of(response string) Outcome { return g.outcomes.take(response) }
+// Outcome returns the guardrail outcome of a response, once.
+func (g *Guard) Outcome(response string) Outcome { return g.outcomes.take(response) }
 
 // denial returns the fault for denied client input.
-func (g *Guard) denial(w *guardrail.Word) *fault.Fault {
+func (g *Guard) denial(w *guardrail.SessionVerdict) *fault.Fault {
 	g.mu.Lock()
 	g.refused = &w.Results
 	g.mu.Unlock()
@@ -127,7 +127,7 @@ func (g *Guard) Refusal(f *fault.Fault, id, about string) []byte {
 }
 
 // refuse returns the event that reports a denial to the client.
-func (g *Guard) refuse(w *guardrail.Word) []byte {
+func (g *Guard) refuse(w *guardrail.SessionVerdict) []byte {
 	return withResults(realtime.AppendError(nil, w.Denial(), g.eventID(), ""), &w.Results)
 }
 
@@ -173,18 +173,18 @@ func change(object []byte, set map[string]any) []byte {
 
 // heard judges client audio by its transcript. The provider already has the audio: if it is
 // denied, it is removed from the conversation, and any response to it is ended.
-func (g *Guard) heard(e *realtime.Event, by Guardrails) session.Judged {
+func (g *Guard) heard(e *realtime.Event, by Guardrails) session.Judgement {
 	t, err := realtime.ReadTranscript(e.Body)
 	if err != nil {
-		return session.Judged{} // it cannot be judged
+		return session.Judgement{} // it cannot be judged
 	}
 	part, err := json.Marshal(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": t.Text}}})
 	if err != nil {
-		return session.Judged{}
+		return session.Judgement{}
 	}
 	body, err := json.Marshal(clientTurn{Model: g.of.Model, Input: []json.RawMessage{part}})
 	if err != nil {
-		return session.Judged{}
+		return session.Judgement{}
 	}
 	w := by.JudgeInput(g.ctx, body)
 	now := transcriptOf(w.Body)
@@ -199,13 +199,13 @@ func (g *Guard) heard(e *realtime.Event, by Guardrails) session.Judged {
 		if g.of.Model != "" && t.Item != "" { // a session that only transcribes has no conversation
 			back = append(back, realtime.Delete(t.Item))
 		}
-		return session.Judged{Replies: [][]byte{g.refuse(&w)}, Back: back, Body: gone}
+		return session.Judgement{Replies: [][]byte{g.refuse(&w)}, Back: back, Body: gone}
 	case now != nil && *now != t.Text:
 		changed := retold(e.Body, *now)
-		return session.Judged{Replies: [][]byte{changed}, Body: changed}
+		return session.Judgement{Replies: [][]byte{changed}, Body: changed}
 	}
 	g.items.approve(t.Item, t.Text)
-	return session.Judged{Stays: true}
+	return session.Judgement{Unchanged: true}
 }
 
 // retold returns a transcript event with another text, and without fields that could reveal the
@@ -233,25 +233,25 @@ const (
 
 // unheard holds back the transcript of client audio until it is judged: partial transcripts,
 // which cannot be judged, and transcripts inside items. The complete transcript arrives once.
-func (g *Guard) unheard(e *realtime.Event) session.Judged {
+func (g *Guard) unheard(e *realtime.Event) session.Judgement {
 	switch {
 	case strings.HasPrefix(e.Type, transcribing) && e.Type != unwritten:
-		return session.Judged{}
+		return session.Judgement{}
 	case !strings.HasPrefix(e.Type, "conversation.item.") || e.Item() == nil:
 		return g.answer(e)
 	}
 	now, ok := g.items.unwritten(e)
 	switch {
 	case !ok:
-		return session.Judged{}
+		return session.Judgement{}
 	case now == nil:
 		return g.answer(e)
 	}
 	with := e.WithBody(now)
-	if v := g.answer(&with); !v.Stays {
+	if v := g.answer(&with); !v.Unchanged {
 		return v
 	}
-	return session.Judged{Replies: [][]byte{now}, Body: now}
+	return session.Judgement{Replies: [][]byte{now}, Body: now}
 }
 
 // transcriptOf reads a transcript as guardrails changed it.

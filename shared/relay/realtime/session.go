@@ -16,17 +16,17 @@ import (
 
 // LiveSession is one session. All fields up to First are required.
 type LiveSession struct {
-	Near, Far  session.Conn // the client, the provider
-	Wire       wires.Wire
-	Controller session.Controller
-	Judges     func() Judges
-	Times      session.Times
-	Memory     *egress.Memory // of large messages
-	Tenant     string         // the organization charged for the memory
-	ID         string         // for ids of messages by the gateway itself
-	Model      string         // the model of the upstream session
-	Opening    wires.Opening
-	First      int64 // bytes of the first message
+	Client, Provider session.Conn // the client, the provider
+	Wire             wires.Wire
+	Controller       session.Controller
+	Guardrails       func() Guardrails
+	Times            session.Times
+	Memory           *egress.Memory // of large messages
+	Tenant           string         // the organization charged for the memory
+	ID               string         // for ids of messages by the gateway itself
+	Model            string         // the model of the upstream session
+	FirstMessage     wires.Opening
+	First            int64 // bytes of the first message
 
 	context context.Context
 	stop    context.CancelFunc
@@ -58,12 +58,12 @@ func (s *LiveSession) Run(ctx context.Context) session.Result {
 		s.fromFar()
 	}()
 	watch := session.Watch{
-		Times: s.Times, Checker: s.Controller, Over: s.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []session.Conn{s.Near, s.Far},
+		Times: s.Times, Checker: s.Controller, Done: s.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []session.Conn{s.Client, s.Provider},
 	}
-	watch.Begin()
+	watch.Start()
 	if err != nil {
 		s.sendAway(fault.From(err))
-		s.Far.Drop()
+		s.Provider.Drop()
 	}
 	fromNear := s.fromNear()
 	s.clientLeft(fromNear)
@@ -80,17 +80,17 @@ func (s *LiveSession) Run(ctx context.Context) session.Result {
 	}
 	s.account.leave()
 	s.words.free()
-	s.Far.Drop()
-	s.Near.Linger()
+	s.Provider.Drop()
+	s.Client.Linger()
 	return s.result(fromNear)
 }
 
 // begin forwards the client's first message once it is judged and its charges are reserved.
 func (s *LiveSession) begin() error {
-	if err := s.may(&s.Opening.Demands); err != nil {
+	if err := s.may(&s.FirstMessage.Demands); err != nil {
 		return err
 	}
-	if err := s.words.opens(s, &s.Opening.Demands); err != nil {
+	if err := s.words.opens(s, &s.FirstMessage.Demands); err != nil {
 		return err
 	}
 	first, err := s.words.written(s, s.Wire.Opening(s.Model))
@@ -100,13 +100,13 @@ func (s *LiveSession) begin() error {
 	if err := s.Controller.Names(first); err != nil {
 		return err
 	}
-	if err := s.account.take(s.Opening.Steps, nil); err != nil {
+	if err := s.account.take(s.FirstMessage.Steps, nil); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	s.begun = true
 	s.mu.Unlock()
-	_ = s.Far.Write(false, first) // a provider that is gone is detected by its reader
+	_ = s.Provider.Write(false, first) // a provider that is gone is detected by its reader
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (s *LiveSession) result(fromNear error) session.Result {
 	defer s.mu.Unlock()
 	e := s.ended
 	if e == nil {
-		e = &session.Ended{Code: session.Lost}
+		e = &session.Ended{Code: session.CloseAbnormal}
 		errors.As(fromNear, &e)
 	}
 	return session.Result{Code: e.Code, Reason: e.Reason, ByClient: s.ended == nil, Fault: s.why, FromClient: s.in, ToClient: s.out}
@@ -137,7 +137,7 @@ func (s *LiveSession) fromNear() error {
 	lease.Of(s.Memory, s.Tenant)
 	defer lease.Free()
 	for {
-		binary, buf, err := message(s.context, s.Near, &lease, session.MaxFromClient)
+		binary, buf, err := message(s.context, s.Client, &lease, session.MaxFromClient)
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (s *LiveSession) clientSaid(binary bool, p []byte) error {
 		s.refuse(fault.From(err), h.ID)
 		return nil
 	}
-	_ = s.Far.Write(binary, p) // a provider that is gone is detected by its reader
+	_ = s.Provider.Write(binary, p) // a provider that is gone is detected by its reader
 	return nil
 }
 
@@ -192,7 +192,7 @@ func (s *LiveSession) fromFar() {
 	lease.Of(s.Memory, s.Tenant)
 	defer lease.Free()
 	for {
-		binary, buf, err := message(s.context, s.Far, &lease, session.MaxFromProvider)
+		binary, buf, err := message(s.context, s.Provider, &lease, session.MaxFromProvider)
 		if err != nil {
 			s.providerLeft(err)
 			return
@@ -208,7 +208,7 @@ func (s *LiveSession) providerSaid(binary bool, p []byte) {
 	h := s.Wire.Provider(p)
 	err := s.account.take(h.Steps, p)
 	if h.Again != "" {
-		if unnoted := s.Controller.Made(h.Again); unnoted != nil {
+		if unnoted := s.Controller.RecordHandle(h.Again); unnoted != nil {
 			s.refuse(fault.From(unnoted), "")
 			return // its owner could not be recorded, so it is not sent
 		}
@@ -237,8 +237,8 @@ func (s *LiveSession) give(binary bool, p []byte) {
 	}
 	s.mu.Unlock()
 	if !over {
-		if err := s.Near.Write(binary, p); err != nil {
-			s.clientLeft(&session.Ended{Code: session.Lost})
+		if err := s.Client.Write(binary, p); err != nil {
+			s.clientLeft(&session.Ended{Code: session.CloseAbnormal})
 		}
 	}
 }
@@ -273,9 +273,9 @@ func (s *LiveSession) sendAway(f *fault.Fault) {
 }
 
 func (s *LiveSession) tell(told []byte, ends bool) {
-	write := func() { _ = s.Near.Write(false, told) } // a client that is gone is detected by its reader
-	if ends {                                         // the client is disconnected, so its read is not waited for
-		session.Briefly(write)
+	write := func() { _ = s.Client.Write(false, told) } // a client that is gone is detected by its reader
+	if ends {                                           // the client is disconnected, so its read is not waited for
+		session.BeforeClosing(write)
 	} else {
 		write()
 	}
@@ -297,7 +297,7 @@ func (s *LiveSession) end(code int, reason string, why *fault.Fault) {
 	}
 	s.over, s.ended, s.why = true, &session.Ended{Code: code, Reason: reason}, why
 	s.mu.Unlock()
-	s.Near.Close(code, reason)
+	s.Client.Close(code, reason)
 	s.part()
 }
 
@@ -310,7 +310,7 @@ func (s *LiveSession) clientLeft(err error) {
 	}
 	s.over, s.left = true, err
 	s.mu.Unlock()
-	session.CloseNear(s.Near, err)
+	session.CloseNear(s.Client, err)
 	s.part()
 }
 
@@ -326,11 +326,11 @@ func (s *LiveSession) part() {
 	s.mu.Lock()
 	first := s.late == nil
 	if first {
-		s.late = time.AfterFunc(s.Times.Drain, s.Far.Drop)
+		s.late = time.AfterFunc(s.Times.Drain, s.Provider.Drop)
 	}
 	s.mu.Unlock()
 	if bye := s.Wire.Bye(); first && bye != nil {
-		_ = s.Far.Write(false, bye) // a provider that is gone is detected by its reader
+		_ = s.Provider.Write(false, bye) // a provider that is gone is detected by its reader
 	}
 }
 
@@ -342,22 +342,22 @@ func (s *LiveSession) leave() {
 	left := s.left
 	s.mu.Unlock()
 	if leaves {
-		s.Far.Close(session.UpstreamClose(left))
+		s.Provider.Close(session.UpstreamClose(left))
 	}
 }
 
 // providerLeft reports to the client how the provider has ended the session.
 func (s *LiveSession) providerLeft(err error) {
-	code, reason := session.CloseForClient(s.Far, err)
+	code, reason := session.CloseForClient(s.Provider, err)
 	s.end(code, reason, nil)
-	s.Far.Drop()
+	s.Provider.Drop()
 }
 
-// Drain implements session.Ender: the session ends, and work in progress is charged.
-func (s *LiveSession) Drain() { s.end(session.GoingAway, session.Restarting, nil) }
+// Drain implements session.Closer: the session ends, and work in progress is charged.
+func (s *LiveSession) Drain() { s.end(session.CloseGoingAway, session.Restarting, nil) }
 
-// Break implements session.Ender.
+// Break implements session.Closer.
 func (s *LiveSession) Break() {
-	s.end(session.GoingAway, session.Restarting, nil)
-	s.Far.Drop()
+	s.end(session.CloseGoingAway, session.Restarting, nil)
+	s.Provider.Drop()
 }

@@ -44,7 +44,7 @@ var buffers sync.Pool
 // SocketMaker makes connections. The zero value is ready.
 type SocketMaker struct{}
 
-// Accept implements session.Maker.
+// Accept implements session.Sockets.
 func (SocketMaker) Accept(w http.ResponseWriter, req *http.Request, protocol string, h http.Header) (session.Conn, error) {
 	var protocols []string
 	if protocol != "" {
@@ -87,7 +87,7 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 const early = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 142\r\n\r\n" +
 	`{"error":{"message":"body: no data may be sent before the response to the handshake","type":"invalid_request_error","code":"invalid_request"}}`
 
-// Dial implements session.Maker.
+// Dial implements session.Sockets.
 func (SocketMaker) Dial(ctx context.Context, to *session.Address) (session.Conn, *http.Response, error) {
 	raw := &inspected{}
 	inspect := func(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
@@ -163,7 +163,7 @@ func (c *conn) ended(err error) error {
 	}
 	var net net.Error
 	if errors.As(err, &net) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &session.Ended{Code: session.Lost}
+		return &session.Ended{Code: session.CloseAbnormal}
 	}
 	why := &session.Ended{Code: websocket.CloseProtocolError, Reason: "the WebSocket protocol was violated"}
 	errors.As(err, &why)
@@ -229,7 +229,7 @@ func sendable(code int) bool {
 	case code < 1000 || code > 1014:
 		return false
 	}
-	return code != 1004 && code != session.NoCode && code != session.Lost
+	return code != 1004 && code != session.NoCode && code != session.CloseAbnormal
 }
 
 // Linger implements session.Conn.
@@ -245,19 +245,19 @@ func (c *conn) Linger() {
 // Drop implements session.Conn.
 func (c *conn) Drop() { c.once.Do(func() { _ = c.ws.Close() }) }
 
-// MaxOpening limits a first message, in bytes.
-const MaxOpening = 1 << 20
+// MaxFirstMessage limits a first message, in bytes.
+const MaxFirstMessage = 1 << 20
 
 // OpenLive waits for a client's first message, at most within. The error is a fault of it, or a
 // *session.Ended.
-func OpenLive(ctx context.Context, within time.Duration, near session.Conn, wire wires.Wire, memory *egress.Memory, tenant string) (*session.Opened, error) {
+func OpenLive(ctx context.Context, within time.Duration, near session.Conn, wire wires.Wire, memory *egress.Memory, tenant string) (*session.ClientConn, error) {
 	tooLate := fmt.Sprintf("The first message of a session, which names its model, must arrive within %v", within)
 	late := time.AfterFunc(within, func() { near.Close(session.Policy, tooLate) })
 	defer late.Stop()
 	var lease egress.Lease
 	lease.Of(memory, tenant)
 	defer lease.Free()
-	binary, buf, err := message(ctx, near, &lease, MaxOpening)
+	binary, buf, err := message(ctx, near, &lease, MaxFirstMessage)
 	if err != nil {
 		if !late.Stop() {
 			return nil, fault.New(fault.RequestTimeout, "", tooLate)
@@ -268,7 +268,7 @@ func OpenLive(ctx context.Context, within time.Duration, near session.Conn, wire
 	if !binary && !utf8.Valid(buf.B) {
 		return nil, &session.Ended{Code: session.NotUTF8, Reason: "a text message must be UTF-8"}
 	}
-	o := &session.Opened{Near: near, Wire: wire, First: int64(len(buf.B))}
+	o := &session.ClientConn{Conn: near, Wire: wire, First: int64(len(buf.B))}
 	o.Opening, err = wire.Opens(buf.B)
 	return o, err
 }
@@ -284,16 +284,16 @@ func message(ctx context.Context, c session.Conn, lease *egress.Lease, most int6
 		return binary, buf, nil
 	}
 	buf.Free()
-	return false, nil, session.Unheld(err)
+	return false, nil, session.NoMemory(err)
 }
 
 // CloseCode returns the close code for a fault.
 func CloseCode(f *fault.Fault) int {
 	switch status := f.Status(); {
 	case f.Code == fault.ServiceUnavailable:
-		return session.GoingAway
+		return session.CloseGoingAway
 	case status == 429:
-		return session.TryLater
+		return session.CloseTryAgainLater
 	case status >= 500:
 		return session.ServerError
 	}
@@ -308,8 +308,8 @@ func reason(f *fault.Fault) string {
 	return f.Field + ": " + f.Message
 }
 
-// RefuseLive sends a client the reason why no session starts, and disconnects it.
-func RefuseLive(near session.Conn, wire wires.Wire, f *fault.Fault, id string) {
+// RejectLive sends a client the reason why no session starts, and disconnects it.
+func RejectLive(near session.Conn, wire wires.Wire, f *fault.Fault, id string) {
 	if told := wire.Error(f, "event_"+id, ""); told != nil {
 		_ = near.Write(false, told) // a client that is gone needs no reason
 	}

@@ -27,14 +27,14 @@ import (
 // still is a desk that allows everything.
 type still struct{}
 
-func (still) Begin(*session.Wanted) (session.Turn, error)           { return nil, nil }
-func (still) ChargeLate(*realtime.Done, []byte)                     {}
-func (still) ChargeTranscript(*realtime.Transcript, string, []byte) {}
-func (still) Names([]byte) error                                    { return nil }
-func (still) Made(string) error                                     { return nil }
-func (still) Allows(string) error                                   { return nil }
-func (still) Check() error                                          { return nil }
-func (still) Fail(string, error)                                    {}
+func (still) Reserve(*session.ResponseLimits) (session.Reservation, error) { return nil, nil }
+func (still) ChargeLate(*realtime.Done, []byte)                            {}
+func (still) ChargeTranscript(*realtime.Transcript, string, []byte)        {}
+func (still) Names([]byte) error                                           { return nil }
+func (still) RecordHandle(string) error                                    { return nil }
+func (still) Allows(string) error                                          { return nil }
+func (still) Check() error                                                 { return nil }
+func (still) Fail(string, error)                                           {}
 
 // echoing is a provider that echoes its input.
 func echoing(tb testing.TB) *httptest.Server {
@@ -78,7 +78,7 @@ func between(tb testing.TB, provider string) *httptest.Server {
 			tb.Error(err)
 			return
 		}
-		(&session.Session{Near: near, Far: far, Controller: still{}, Times: session.Standard, Memory: egress.NewMemory(0)}).Run(context.WithoutCancel(req.Context()))
+		(&session.Session{Client: near, Provider: far, Controller: still{}, Times: session.DefaultTimes, Memory: egress.NewMemory(0)}).Run(context.WithoutCancel(req.Context()))
 	}))
 	tb.Cleanup(func() { s.Close(); open.Wait() })
 	return s

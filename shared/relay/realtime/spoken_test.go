@@ -22,31 +22,37 @@ const word = "hunter2"
 // judge forbids a word, or puts stars in its place.
 type judge struct{ replaces, lets bool }
 
-func (judge) JudgesInput() bool { return true }
-func (j judge) Holds() bool     { return !j.lets }
-func (j judge) Judges() bool    { return true }
+func (judge) JudgesInput() bool        { return true }
+func (j judge) BuffersResponses() bool { return !j.lets }
+func (j judge) JudgesResponses() bool  { return true }
 
-func (j judge) say(body []byte) guardrail.Word {
+func (j judge) say(body []byte) guardrail.SessionVerdict {
 	// As the provider and the client read it, whatever the spelling.
 	var v any
 	if json.Unmarshal(body, &v) != nil {
-		return guardrail.Word{Denied: true}
+		return guardrail.SessionVerdict{Denied: true}
 	}
 	plain, err := json.Marshal(v)
 	switch {
 	case err != nil:
-		return guardrail.Word{Denied: true}
+		return guardrail.SessionVerdict{Denied: true}
 	case !bytes.Contains(plain, []byte(word)):
-		return guardrail.Word{}
+		return guardrail.SessionVerdict{}
 	case j.replaces:
-		return guardrail.Word{Body: bytes.ReplaceAll(plain, []byte(word), []byte("***"))}
+		return guardrail.SessionVerdict{Body: bytes.ReplaceAll(plain, []byte(word), []byte("***"))}
 	}
-	return guardrail.Word{Denied: true, Results: chain.Results{Before: []chain.Result{{ID: "hook"}}}}
+	return guardrail.SessionVerdict{Denied: true, Results: chain.Results{Before: []chain.Result{{ID: "hook"}}}}
 }
 
-func (j judge) JudgeInput(_ context.Context, body []byte) guardrail.Word { return j.say(body) }
-func (j judge) Held(_ context.Context, _, body []byte) guardrail.Word    { return j.say(body) }
-func (j judge) Over(context.Context, []byte, []byte) guardrail.Word      { return guardrail.Word{} }
+func (j judge) JudgeInput(_ context.Context, body []byte) guardrail.SessionVerdict {
+	return j.say(body)
+}
+func (j judge) JudgeBuffered(_ context.Context, _, body []byte) guardrail.SessionVerdict {
+	return j.say(body)
+}
+func (j judge) JudgeSent(context.Context, []byte, []byte) guardrail.SessionVerdict {
+	return guardrail.SessionVerdict{}
+}
 
 // told sends events of a provider through a guard, and returns the client's events.
 func told(t testing.TB, g *Guard, events []string) (out, back []string) {
@@ -58,7 +64,7 @@ func told(t testing.TB, g *Guard, events []string) (out, back []string) {
 			continue
 		}
 		v := g.Provider(&e)
-		if v.Stays {
+		if v.Unchanged {
 			out = append(out, raw)
 		}
 		for _, body := range v.Replies {
@@ -111,7 +117,7 @@ func TestAResponseIsHeldAndDeniedOrChanged(t *testing.T) {
 	if fmt.Sprint(back) != `[{"type":"conversation.item.delete","item_id":"item_r1"}]` {
 		t.Error(back)
 	}
-	if o := g.Of("r1"); !o.Denied || g.Of("r1").Denied || g.Of("r2").Denied {
+	if o := g.Outcome("r1"); !o.Denied || g.Outcome("r1").Denied || g.Outcome("r2").Denied {
 		t.Error(o)
 	}
 	out, _ = told(t, guardOf(judge{replaces: true}), events)
@@ -166,7 +172,7 @@ func TestWhatIsHeldIsCounted(t *testing.T) {
 	guard := func(j judge) *Guard {
 		return NewGuard(context.Background(), func() Guardrails { return j }, GuardedSession{ID: "s", Model: "m", Strict: true, Memory: memory, Tenant: "org"})
 	}
-	send := func(g *Guard, raw string) session.Judged {
+	send := func(g *Guard, raw string) session.Judgement {
 		var reader realtime.Reader
 		e, err := reader.Read([]byte(raw))
 		if err != nil {
@@ -190,7 +196,7 @@ func TestWhatIsHeldIsCounted(t *testing.T) {
 		t.Errorf("%d bytes are counted of what was told", memory.Used())
 	}
 	send(g, sayer("r2", "a")[0])
-	if v := send(g, sound("r2", 900_000)); !fault.Is(v.Err, fault.ServiceUnavailable) || v.Stays || len(v.Replies) > 0 {
+	if v := send(g, sound("r2", 900_000)); !fault.Is(v.Err, fault.ServiceUnavailable) || v.Unchanged || len(v.Replies) > 0 {
 		t.Errorf("%v: more is held than there is memory", v.Err)
 	}
 	send(g, sayer("r3", "a")[0])
@@ -201,10 +207,10 @@ func TestWhatIsHeldIsCounted(t *testing.T) {
 	g = guard(judge{lets: true}) // forwarded events hold no memory, but their text does
 	defer g.Close()
 	send(g, events[0])
-	if v := send(g, sound("r1", 900_000)); !v.Stays || memory.Used() != 0 {
+	if v := send(g, sound("r1", 900_000)); !v.Unchanged || memory.Used() != 0 {
 		t.Errorf("%v, %d bytes are counted", v, memory.Used())
 	}
-	if v := send(g, fmt.Sprintf(`{"type":"response.output_text.delta","response_id":"r1","item_id":"i","delta":%q}`, strings.Repeat("a", 300_000))); !v.Stays || memory.Used() < 230_000 {
+	if v := send(g, fmt.Sprintf(`{"type":"response.output_text.delta","response_id":"r1","item_id":"i","delta":%q}`, strings.Repeat("a", 300_000))); !v.Unchanged || memory.Used() < 230_000 {
 		t.Errorf("%d bytes are counted", memory.Used())
 	}
 }
@@ -235,9 +241,9 @@ func TestAResponseIsJudgedAsItBegan(t *testing.T) {
 // none judges nothing.
 type none struct{ judge }
 
-func (none) JudgesInput() bool { return false }
-func (none) Holds() bool       { return false }
-func (none) Judges() bool      { return false }
+func (none) JudgesInput() bool      { return false }
+func (none) BuffersResponses() bool { return false }
+func (none) JudgesResponses() bool  { return false }
 
 // FuzzHeld checks that for any events of a provider, in any order, no forbidden content is sent
 // as part of a response, and all output is JSON.

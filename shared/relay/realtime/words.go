@@ -12,9 +12,6 @@ import (
 	"gateway/shared/guard/content"
 )
 
-// Guardrails are the guardrails of a session as last loaded.
-type Judges = Guardrails
-
 // words judges the content of a session: client text before it is forwarded, and client audio
 // and model output once they are complete. Held messages are sent all at once.
 type words struct {
@@ -35,11 +32,11 @@ const maxWords = 1 << 20
 
 // opens rejects a session with content that guardrails must judge and cannot read.
 func (w *words) opens(s *LiveSession, asks *wires.Demands) error {
-	now := s.Judges()
+	now := s.Guardrails()
 	switch {
-	case now.Holds() && asks.Unheld:
+	case now.BuffersResponses() && asks.Unheld:
 		return fault.New(fault.InvalidRequest, "x-gateway-config", unheld)
-	case now.Judges() && asks.NoOutputTranscript:
+	case now.JudgesResponses() && asks.NoOutputTranscript:
 		return fault.New(fault.InvalidRequest, "setup.outputAudioTranscription", "Guardrails check the content of this session: request outputAudioTranscription, or text")
 	}
 	return nil
@@ -49,7 +46,7 @@ const unheld = "Guardrails check responses before they are sent, which a Live se
 
 // sounds rejects audio that cannot be judged.
 func (w *words) sounds(s *LiveSession) error {
-	if s.Opening.Demands.NoInputTranscript && s.Judges().JudgesInput() {
+	if s.FirstMessage.Demands.NoInputTranscript && s.Guardrails().JudgesInput() {
 		return fault.New(fault.InvalidRequest, "setup.inputAudioTranscription", "Guardrails check the content of this session: request inputAudioTranscription before sending audio")
 	}
 	return nil
@@ -73,7 +70,7 @@ type asked struct {
 }
 
 // heard judges the transcript of the client's speech.
-func (w *words) heard(s *LiveSession, by Judges, transcript string) *fault.Fault {
+func (w *words) heard(s *LiveSession, by Guardrails, transcript string) *fault.Fault {
 	body, err := json.Marshal(asked{s.Model, []item{{"message", "user", []text{{"input_text", transcript}}}}})
 	if err != nil {
 		return fault.Internal(err)
@@ -88,7 +85,7 @@ func denied() *fault.Fault { return fault.New(fault.GuardrailDenied, "", chain.D
 
 // written judges a client's message as a whole, and returns the message to forward.
 func (w *words) written(s *LiveSession, p []byte) ([]byte, error) {
-	by := s.Judges()
+	by := s.Guardrails()
 	if !by.JudgesInput() || content.Empty(kind, p) {
 		return p, nil
 	}
@@ -105,17 +102,17 @@ func (w *words) written(s *LiveSession, p []byte) ([]byte, error) {
 // spoken processes the content of a provider's message. It returns the messages for the client,
 // and the reason for ending the session, if it ends.
 func (w *words) spoken(s *LiveSession, h *wires.Content, binary bool, p []byte) (now []clientMessage, ends *fault.Fault) {
-	by := s.Judges()
+	by := s.Guardrails()
 	if by.JudgesInput() {
 		w.voice.WriteString(h.Voice)
 	}
-	if by.Judges() {
+	if by.JudgesResponses() {
 		w.said.WriteString(h.Text)
 		w.called.WriteString(h.Called)
 	}
-	holds := by.Holds()
+	holds := by.BuffersResponses()
 	switch {
-	case holds && s.Opening.Demands.Unheld:
+	case holds && s.FirstMessage.Demands.Unheld:
 		return nil, fault.New(fault.NotAllowed, "x-gateway-config", unheld)
 	case holds:
 		if f := w.hold(s, binary, p); f != nil {
@@ -141,8 +138,8 @@ func (w *words) hold(s *LiveSession, binary bool, p []byte) *fault.Fault {
 	if w.size == 0 {
 		w.lease.Of(s.Memory, s.Tenant)
 	}
-	if w.size += len(p); w.size > MaxHeld {
-		return fault.Newf(fault.NotAllowed, "", "One response has more than the %d bytes that can be buffered", MaxHeld)
+	if w.size += len(p); w.size > MaxBuffered {
+		return fault.Newf(fault.NotAllowed, "", "One response has more than the %d bytes that can be buffered", MaxBuffered)
 	}
 	if err := w.lease.Take(s.context, int64(len(p))); err != nil {
 		return fault.From(err)
@@ -158,7 +155,7 @@ func (w *words) free() {
 	}
 }
 
-func (w *words) whole(s *LiveSession, by Judges) *fault.Fault {
+func (w *words) whole(s *LiveSession, by Guardrails) *fault.Fault {
 	defer w.said.Reset()
 	defer w.voice.Reset()
 	defer w.called.Reset()
@@ -179,12 +176,12 @@ func (w *words) whole(s *LiveSession, by Judges) *fault.Fault {
 	if err != nil {
 		return fault.Internal(err)
 	}
-	if by.Holds() {
-		if word := by.Held(s.context, about, answer); word.Denied || word.Body != nil {
+	if by.BuffersResponses() {
+		if word := by.JudgeBuffered(s.context, about, answer); word.Denied || word.Body != nil {
 			return denied() // none of it was sent, and the change cannot be sent
 		}
 	}
-	by.Over(s.context, about, answer)
+	by.JudgeSent(s.context, about, answer)
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 // MaxBody limits each body in a log, in bytes.
 const MaxBody = 1 << 20
 
-// Bodies are the bodies of one request: the stages store theirs, Show states what the log shows of
+// Bodies are the bodies of one request: the stages store theirs, SetExtras states what the log shows of
 // them. The zero value has none. Free releases their memory.
 type Bodies struct {
 	answer    *buffer.Buffer // the client's response
@@ -34,8 +34,8 @@ type Bodies struct {
 	sealed *buffer.Buffer
 }
 
-// Answer appends a piece of the client's response.
-func (b *Bodies) Answer(p []byte) {
+// AppendResponse appends a piece of the client's response.
+func (b *Bodies) AppendResponse(p []byte) {
 	if b.answer == nil {
 		b.answer = buffer.New()
 	}
@@ -58,22 +58,22 @@ func (b *Bodies) Send(h http.Header, body []byte, hidden, secrets []string) {
 	mask.Bytes(b.sentHead, secrets)
 }
 
-// Shown is what a log shows besides the stored bodies, and what it does not show of these.
-type Shown struct {
+// Extras is what a log shows besides the stored bodies, and what it does not show of these.
+type Extras struct {
 	ResponseHeaders http.Header
-	Unanswered      bool                // without the body of the response
+	NoResponse      bool                // without the body of the response
 	Change          func([]byte) []byte // of that body; nil: it is shown unchanged
 
-	Requests       bool // the client's request is shown, and that to the provider
-	RequestHeaders http.Header
-	Hidden         []string // names of these headers
-	Request        []byte
+	Requests         bool // the client's request is shown, and that to the provider
+	RequestHeaders   http.Header
+	SensitiveHeaders []string // names of these headers
+	Request          []byte
 }
 
-// Show states what Seal seals. Secrets are redacted in both responses, not in other encodings.
-func (b *Bodies) Show(what Shown, secrets []string) {
+// SetExtras states what Seal seals. Secrets are redacted in both responses, not in other encodings.
+func (b *Bodies) SetExtras(what Extras, secrets []string) {
 	var response, received []byte
-	if b.answer != nil && !what.Unanswered {
+	if b.answer != nil && !what.NoResponse {
 		response = b.answer.B
 	}
 	if what.Change != nil {
@@ -88,7 +88,7 @@ func (b *Bodies) Show(what Shown, secrets []string) {
 	heads := AppendHeaders(b.heads.B[:0], what.ResponseHeaders, nil)
 	n := len(heads)
 	if what.Requests {
-		heads = AppendHeaders(heads, what.RequestHeaders, what.Hidden)
+		heads = AppendHeaders(heads, what.RequestHeaders, what.SensitiveHeaders)
 		b.of = usage.Bodies{
 			RequestHeaders: heads[n:], Request: what.Request[:min(len(what.Request), MaxBody)], SentHeaders: b.sentHead, Sent: b.sent, Received: received,
 			ResponseHeaders: heads[:n], Response: response, Truncated: b.truncated || len(what.Request) > MaxBody,
@@ -144,9 +144,9 @@ const (
 	HeaderProviderRequestID = "X-Gateway-Provider-Request-Id"
 )
 
-// Hides reports whether the value of a header must not be logged, because it may be a credential
+// IsSensitive reports whether the value of a header must not be logged, because it may be a credential
 // or because the caller named it as sensitive.
-func Hides(name string, sensitive []string) bool {
+func IsSensitive(name string, sensitive []string) bool {
 	switch name {
 	case "Authorization", "X-Gateway-Api-Key", "X-Api-Key", "Api-Key", "Cookie", "Set-Cookie",
 		"Proxy-Authorization", "X-Goog-Api-Key", "X-Amz-Security-Token", HeaderConfig:
@@ -195,7 +195,7 @@ func AppendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
 		dst = wire.AppendJSONString(dst, name)
 		dst = append(dst, ':')
 		withPassword := name == HeaderCustomHost && strings.Contains(value, "@")
-		if withPassword || Hides(name, sensitive) {
+		if withPassword || IsSensitive(name, sensitive) {
 			dst = append(dst, `"*****"`...)
 			continue
 		}
@@ -255,7 +255,7 @@ func (l *Log) Body(kind Kind, p []byte) {
 		return
 	}
 	l.outcome.Bytes += int64(len(p))
-	l.Bodies.Answer(p)
+	l.Bodies.AppendResponse(p)
 }
 
 // Count adds n bytes to the response's body that the log does not show.
@@ -293,8 +293,8 @@ func (l *Log) Reject(f *fault.Fault) {
 // EndedBy records the provider's fault that ended a response after its head.
 func (l *Log) EndedBy(f *fault.Fault) { l.outcome.ProviderFault = f }
 
-// Sent records the request to a provider; see Bodies.Send.
-func (l *Log) Sent(h http.Header, body []byte, hidden, secrets []string) {
+// RecordRequest records the request to a provider; see Bodies.Send.
+func (l *Log) RecordRequest(h http.Header, body []byte, hidden, secrets []string) {
 	l.Bodies.Send(h, body, hidden, secrets)
 }
 

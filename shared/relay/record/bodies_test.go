@@ -26,9 +26,9 @@ func (broken) Seal(context.Context, seal.Binding, []byte) ([]byte, error) {
 	return nil, errors.New("no key")
 }
 
-func sealed(t *testing.T, b *Bodies, what Shown, secrets ...string) *usage.Bodies {
+func sealed(t *testing.T, b *Bodies, what Extras, secrets ...string) *usage.Bodies {
 	t.Helper()
-	b.Show(what, secrets)
+	b.SetExtras(what, secrets)
 	text, err := b.Seal(context.Background(), open{}, seal.Binding{})
 	if err != nil {
 		t.Fatal(err)
@@ -48,11 +48,11 @@ func TestWhatALogShows(t *testing.T) {
 		b.Send(http.Header{"Authorization": {"Bearer " + secret}, "X-Custom": {"basic " + secret}, "X-Named": {"value"}, "X-Other": {"shown"}}, []byte("sent"), []string{"X-Named"}, []string{secret})
 		b.Receive([]byte("before"))
 		b.Receive([]byte("received " + secret))
-		b.Answer([]byte("ans"))
-		b.Answer([]byte("wer " + secret))
-		got := sealed(t, &b, Shown{
+		b.AppendResponse([]byte("ans"))
+		b.AppendResponse([]byte("wer " + secret))
+		got := sealed(t, &b, Extras{
 			ResponseHeaders: http.Header{"X-Answer": {secret}}, Requests: true,
-			RequestHeaders: http.Header{"Cookie": {"c"}, "X-Gateway-Aws-Secret-Access-Key": {"s"}, "X-Mine": {"m"}}, Hidden: []string{"X-Mine"}, Request: []byte("request"),
+			RequestHeaders: http.Header{"Cookie": {"c"}, "X-Gateway-Aws-Secret-Access-Key": {"s"}, "X-Mine": {"m"}}, SensitiveHeaders: []string{"X-Mine"}, Request: []byte("request"),
 		}, secret)
 		stars := strings.Repeat("*", len(secret))
 		for name, c := range map[string]struct {
@@ -79,8 +79,8 @@ func TestWhatALogLeavesOut(t *testing.T) {
 	t.Parallel()
 	var b Bodies
 	b.Send(http.Header{}, []byte("sent"), nil, nil)
-	b.Answer([]byte("vectors"))
-	if got := sealed(t, &b, Shown{Unanswered: true}); len(got.Sent)+len(got.SentHeaders)+len(got.Response)+len(got.Request) != 0 {
+	b.AppendResponse([]byte("vectors"))
+	if got := sealed(t, &b, Extras{NoResponse: true}); len(got.Sent)+len(got.SentHeaders)+len(got.Response)+len(got.Request) != 0 {
 		t.Errorf("%+v", got)
 	}
 	b.Free()
@@ -95,12 +95,12 @@ func TestLongBodiesAreCut(t *testing.T) {
 	long := make([]byte, MaxBody+1)
 	for name, c := range map[string]struct {
 		answer []byte
-		what   Shown
+		what   Extras
 	}{
-		"answer": {long, Shown{}}, "request": {nil, Shown{Requests: true, Request: long}},
+		"answer": {long, Extras{}}, "request": {nil, Extras{Requests: true, Request: long}},
 	} {
 		var b Bodies
-		b.Answer(c.answer)
+		b.AppendResponse(c.answer)
 		if got := sealed(t, &b, c.what); !got.Truncated || len(got.Request)+len(got.Response) != MaxBody {
 			t.Errorf("%s: cut %t, %d bytes", name, got.Truncated, len(got.Request)+len(got.Response))
 		}
@@ -108,7 +108,7 @@ func TestLongBodiesAreCut(t *testing.T) {
 	var b Bodies
 	b.Receive(long)
 	b.Send(nil, long, nil, nil)
-	if got := sealed(t, &b, Shown{Requests: true}); len(got.Received) != MaxBody || len(got.Sent) != MaxBody {
+	if got := sealed(t, &b, Extras{Requests: true}); len(got.Received) != MaxBody || len(got.Sent) != MaxBody {
 		t.Errorf("%d and %d bytes", len(got.Received), len(got.Sent))
 	}
 }
@@ -121,8 +121,8 @@ func TestHeadersThatHoldSecrets(t *testing.T) {
 		"X-Token": true, "X-Auth": true, "X_api_key": true, "Cf-Access-Client-Secret": true, "Ocp-Apim-Subscription-Key": true, "X-Goog-Iam-Authorization-Token": true, "X-Accesstoken": true,
 		"Idempotency-Key": false, "X-Ratelimit-Remaining-Tokens": false, "Anthropic-Beta": false, "User-Agent": false, "Www-Authenticate": false, "X-Keyspace": false,
 	} {
-		if Hides(name, nil) != hidden || !Hides(name, []string{name}) {
-			t.Errorf("%s: hidden %t", name, Hides(name, nil))
+		if IsSensitive(name, nil) != hidden || !IsSensitive(name, []string{name}) {
+			t.Errorf("%s: hidden %t", name, IsSensitive(name, nil))
 		}
 	}
 	shown := AppendHeaders(nil, http.Header{"X-Gateway-Custom-Host": {"https://u:p@h"}, "B": {"\"b\"", "second"}, "A": {"a"}}, nil)

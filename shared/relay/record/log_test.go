@@ -44,7 +44,7 @@ func TestLogAddsUp(t *testing.T) {
 	if got := l.Outcome(); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if l.Bodies.Show(Shown{}, nil); string(l.Bodies.of.Response) != "abc" || string(l.Bodies.of.Received) != "not counted" {
+	if l.Bodies.SetExtras(Extras{}, nil); string(l.Bodies.of.Response) != "abc" || string(l.Bodies.of.Received) != "not counted" {
 		t.Errorf("%q, %q", l.Bodies.of.Response, l.Bodies.of.Received)
 	}
 	if !l.Close() || l.Close() || !l.Closed() {

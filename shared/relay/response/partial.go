@@ -15,17 +15,17 @@ const MaxPartial = 4 << 20
 
 // Partial is the received part of a truncated or unreadable response.
 type Partial struct {
-	Meter   chat.Meter
-	Within  bool // truncated within its usage
-	Made    bool // it contains a part of the requested content
-	Begun   bool // truncated after its first field
-	Refused bool // it has a top-level error
-	mended  []byte
+	Meter      chat.Meter
+	InUsage    bool // truncated within its usage
+	HasContent bool // it contains a part of the requested content
+	HasFields  bool // truncated after its first field
+	HasError   bool // it has a top-level error
+	mended     []byte
 }
 
 // HasOutput reports whether part of a response was received.
 func (b *Partial) HasOutput() bool {
-	return b.Made || b.Begun && !b.Refused
+	return b.HasContent || b.HasFields && !b.HasError
 }
 
 // mend completes the JSON of a truncated response; ok is false if that is impossible.
@@ -35,10 +35,10 @@ func mend(body []byte) (b Partial, ok bool) {
 		return b, false
 	}
 	for _, name := range open {
-		b.Within = b.Within || aboutUsage(name)
+		b.InUsage = b.InUsage || aboutUsage(name)
 	}
-	b.Begun = open != nil && len(mended) > len("{}")
-	b.Refused = saysError(mended)
+	b.HasFields = open != nil && len(mended) > len("{}")
+	b.HasError = saysError(mended)
 	b.mended = mended
 	return b, true
 }
@@ -54,10 +54,10 @@ func PartialConversation(d chat.Provider, t *chat.Traits, body []byte) (b Partia
 		if b.Meter.OutputBytes = told.OutputBytes; !b.Meter.Usage.Known() {
 			b.Meter.Usage = told.Usage
 		}
-		b.Made = len(r.Choices) > 0 && len(r.Choices[0].Parts) > 0
+		b.HasContent = len(r.Choices) > 0 && len(r.Choices[0].Parts) > 0
 	}
-	b.Made = b.Made || b.Meter.OutputBytes > 0
-	b.Begun = b.Begun && b.Meter.Err == nil
+	b.HasContent = b.HasContent || b.Meter.OutputBytes > 0
+	b.HasFields = b.HasFields && b.Meter.Err == nil
 	return b, true
 }
 

@@ -29,8 +29,8 @@ func TestWhatCameOfAConversation(t *testing.T) {
 		"whole without text": {head + `,"choices":[]}`, true, false, false, false, false},
 	} {
 		b, ok := PartialConversation(openai.Chat{}, &chat.Traits{}, []byte(c.body))
-		if ok != c.ok || b.Within != c.within || b.Made != c.made || b.HasOutput() != c.answered || b.Meter.Usage.Known() != c.said {
-			t.Errorf("%s: ok %t, within %t, made %t, answered %t, usage %t", name, ok, b.Within, b.Made, b.HasOutput(), b.Meter.Usage.Known())
+		if ok != c.ok || b.InUsage != c.within || b.HasContent != c.made || b.HasOutput() != c.answered || b.Meter.Usage.Known() != c.said {
+			t.Errorf("%s: ok %t, within %t, made %t, answered %t, usage %t", name, ok, b.InUsage, b.HasContent, b.HasOutput(), b.Meter.Usage.Known())
 		}
 	}
 }
@@ -52,8 +52,8 @@ func TestWhatCameOfAnOperation(t *testing.T) {
 		``:                        {``, false, false},
 	} {
 		b, _ := PartialOperation(reads, []byte(body))
-		if b.Meter.Model != c.mended || b.Within != c.within || b.HasOutput() != c.answered {
-			t.Errorf("%s: %s, within %t, answered %t", body, b.Meter.Model, b.Within, b.HasOutput())
+		if b.Meter.Model != c.mended || b.InUsage != c.within || b.HasOutput() != c.answered {
+			t.Errorf("%s: %s, within %t, answered %t", body, b.Meter.Model, b.InUsage, b.HasOutput())
 		}
 	}
 	if b, ok := PartialOperation(nil, []byte(`{"data":[1`)); !ok || !b.HasOutput() || b.Meter.Usage.Known() {

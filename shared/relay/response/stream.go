@@ -36,10 +36,10 @@ func (s *Stream) Is() bool { return s.filter != nil || s.over != nil }
 // Translated reports whether the client's dialect differs from the provider's.
 func (s *Stream) Translated() bool { return s.over != nil }
 
-// ComesWhole reports whether a response is not a stream of events although one was requested: it
+// IsNotEvents reports whether a response is not a stream of events although one was requested: it
 // starts with an object, which no event does. It is called with all bytes received, and decides
 // by the first.
-func (s *Stream) ComesWhole(in []byte) bool {
+func (s *Stream) IsNotEvents(in []byte) bool {
 	if s.opened {
 		return false
 	}
@@ -63,8 +63,8 @@ func (s *Stream) readsEvents() bool {
 	return false
 }
 
-// Instead replaces s, which has started, by other.
-func (s *Stream) Instead(other Stream) {
+// ReplaceBy replaces s, which has started, by other.
+func (s *Stream) ReplaceBy(other Stream) {
 	*s = other
 	s.opened = true
 }

@@ -36,15 +36,15 @@ func TestAnswersThatComeWhole(t *testing.T) {
 	} {
 		for way, s := range map[string]Stream{"passed": Pass(openai.Chat{}.NewStreamFilter(&chat.FilterOptions{})), "translated": translated()} {
 			for i, piece := range c.pieces {
-				if got := s.ComesWhole([]byte(piece)); got != (i == c.whole) {
+				if got := s.IsNotEvents([]byte(piece)); got != (i == c.whole) {
 					t.Errorf("%s, %s: piece %d comes whole: %t", name, way, i, got)
 				}
 			}
 		}
 	}
 	s := Pass(openai.Chat{}.NewStreamFilter(&chat.FilterOptions{}))
-	s.Instead(translated())
-	if !s.Translated() || s.ComesWhole([]byte("{")) {
+	s.ReplaceBy(translated())
+	if !s.Translated() || s.IsNotEvents([]byte("{")) {
 		t.Error("what stands in the place of a stream is looked at again")
 	}
 }

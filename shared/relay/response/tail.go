@@ -17,19 +17,19 @@ import (
 // UsageTail reads usage from one passed-through response: it retains the end of it, where providers
 // report usage.
 type UsageTail struct {
-	Stream   bool
-	events   bool // a stream of server-sent events
-	JSON     bool
-	lines    bool // a stream of JSON objects, one on each line
-	Cut      bool // the response was truncated
-	head     http.Header
-	Wide     bool // the retained end of a stream may be large
-	Total    int64
-	Retained []byte
-	ctx      context.Context
-	lease    *egress.Lease // nil: its memory is not counted
-	leased   int64
-	packed   bool // the buffer is the beginning of a compressed response; see Unpack
+	Stream        bool
+	events        bool // a stream of server-sent events
+	JSON          bool
+	lines         bool // a stream of JSON objects, one on each line
+	Cut           bool // the response was truncated
+	head          http.Header
+	KeepsLargeEnd bool // the retained end of a stream may be large
+	Total         int64
+	Retained      []byte
+	ctx           context.Context
+	lease         *egress.Lease // nil: its memory is not counted
+	leased        int64
+	packed        bool // the buffer is the beginning of a compressed response; see Unpack
 }
 
 const (
@@ -84,7 +84,7 @@ func (m *UsageTail) Feed(p []byte) {
 	}
 	m.Retained = append(m.Retained, p...)
 	bound := maxPlain
-	if m.Stream && !m.Wide {
+	if m.Stream && !m.KeepsLargeEnd {
 		bound = keep
 	}
 	if len(m.Retained) > 2*bound {
@@ -225,11 +225,11 @@ func (m *UsageTail) Unpack() (unread bool) {
 
 // Recorder is a ResponseWriter that buffers a response of at most Max bytes.
 type Recorder struct {
-	Max    int
-	Status int
-	Over   bool // the response was longer
-	header http.Header
-	Body   bytes.Buffer
+	Max        int
+	Status     int
+	Overflowed bool // the response was longer
+	header     http.Header
+	Body       bytes.Buffer
 }
 
 // Header implements http.ResponseWriter.
@@ -250,8 +250,8 @@ func (r *Recorder) WriteHeader(status int) {
 // Write implements io.Writer.
 func (r *Recorder) Write(p []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
-	if r.Over || r.Body.Len()+len(p) > r.Max {
-		r.Over = true
+	if r.Overflowed || r.Body.Len()+len(p) > r.Max {
+		r.Overflowed = true
 		return len(p), nil // the rest is still read, so that it is charged
 	}
 	return r.Body.Write(p)

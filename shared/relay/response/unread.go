@@ -25,8 +25,8 @@ type CachedPrompts struct {
 	any     atomic.Bool
 }
 
-// Note records the cache usage in a response.
-func (p *CachedPrompts) Note(of PromptSource, written, read bool) {
+// Observe records the cache usage in a response.
+func (p *CachedPrompts) Observe(of PromptSource, written, read bool) {
 	if !written && !read || read && !p.any.Load() {
 		return
 	}
@@ -54,8 +54,8 @@ func (p *CachedPrompts) Note(of PromptSource, written, read bool) {
 // Any reports whether any prompt is remembered. It is cheap enough to call for each request.
 func (p *CachedPrompts) Any() bool { return p.any.Load() }
 
-// Unread reports whether the prefix was written Times in succession.
-func (p *CachedPrompts) Unread(of PromptSource) bool {
+// IsUnread reports whether the prefix was written Times in succession.
+func (p *CachedPrompts) IsUnread(of PromptSource) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.written != nil && p.written[maphash.Comparable(p.seed, of)] >= UnreadLimit

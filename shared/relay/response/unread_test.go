@@ -10,25 +10,25 @@ func TestWhatIsWrittenAndNeverRead(t *testing.T) {
 	t.Parallel()
 	var p CachedPrompts
 	one, other := PromptSource{Org: "o", Workspace: "w", Key: "k", Model: "m", Session: "s"}, PromptSource{Org: "o", Workspace: "v", Key: "k", Model: "m", Session: "s"}
-	p.Note(one, false, true)
-	if p.Any() || p.Unread(one) {
+	p.Observe(one, false, true)
+	if p.Any() || p.IsUnread(one) {
 		t.Error("what is read is remembered")
 	}
 	for i := range UnreadLimit + 2 {
-		if p.Unread(one) != (i >= UnreadLimit) {
-			t.Errorf("after %d writes: %v", i, p.Unread(one))
+		if p.IsUnread(one) != (i >= UnreadLimit) {
+			t.Errorf("after %d writes: %v", i, p.IsUnread(one))
 		}
-		p.Note(one, true, false)
+		p.Observe(one, true, false)
 	}
-	if p.Unread(other) {
+	if p.IsUnread(other) {
 		t.Error("another workspace is told of it")
 	}
-	p.Note(one, false, false)
-	if !p.Unread(one) {
+	p.Observe(one, false, false)
+	if !p.IsUnread(one) {
 		t.Error("an answer without a cache counts")
 	}
-	p.Note(one, true, true)
-	if p.Unread(one) || p.Any() {
+	p.Observe(one, true, true)
+	if p.IsUnread(one) || p.Any() {
 		t.Error("what was read is still told")
 	}
 }
@@ -41,8 +41,8 @@ func TestItsMemoryIsBounded(t *testing.T) {
 		all.Go(func() {
 			for i := range maxRemembered {
 				of := PromptSource{Session: strconv.Itoa(g*maxRemembered + i)}
-				p.Note(of, true, i%3 == 0)
-				p.Unread(of)
+				p.Observe(of, true, i%3 == 0)
+				p.IsUnread(of)
 			}
 		})
 	}

@@ -59,10 +59,10 @@ type gathering struct {
 	judged bool // it is assembled regardless of its content, for guardrails
 }
 
-// Gather starts to assemble the stream, up to most bytes. dec reads a forwarded stream. hidden:
+// StartAssembly starts to assemble the stream, up to most bytes. dec reads a forwarded stream. hidden:
 // of a translated stream, only the text of the hidden tool counts. judged: even a response that
-// cannot be cached is assembled, see Judged.
-func (s *Stream) Gather(most int, hidden, judged bool, dec chat.StreamDecoder) {
+// cannot be cached is assembled, see AssembledForGuardrails.
+func (s *Stream) StartAssembly(most int, hidden, judged bool, dec chat.StreamDecoder) {
 	if s.over != nil {
 		s.over.gather = &gathering{most: most, hidden: hidden, judged: judged}
 		return
@@ -108,9 +108,9 @@ func (g *gathering) add(d *chat.Delta) {
 	g.into.Add(d)
 }
 
-// Gathered returns the complete response of a finished stream; nil if it was not assembled, or
+// Assembled returns the complete response of a finished stream; nil if it was not assembled, or
 // cannot be.
-func (s *Stream) Gathered() *chat.Response {
+func (s *Stream) Assembled() *chat.Response {
 	g := s.gather
 	if s.over != nil {
 		g = s.over.gather
@@ -125,9 +125,9 @@ func (s *Stream) Gathered() *chat.Response {
 	return g.into.Response()
 }
 
-// Judged returns the response of a finished stream for guardrails, even if it cannot be cached;
+// AssembledForGuardrails returns the response of a finished stream for guardrails, even if it cannot be cached;
 // nil if it was not assembled for that.
-func (s *Stream) Judged() *chat.Response {
+func (s *Stream) AssembledForGuardrails() *chat.Response {
 	g := s.gather
 	if s.over != nil {
 		g = s.over.gather

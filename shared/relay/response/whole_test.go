@@ -19,13 +19,13 @@ const maxGathered = 1 << 16
 func gathered(t *testing.T, d chat.TwoWayDialect, stream string, chunk int) (string, bool) {
 	t.Helper()
 	s := Pass(d.NewStreamFilter(&chat.FilterOptions{}))
-	s.Gather(maxGathered, false, false, d.NewStreamDecoder(&chat.Traits{}))
+	s.StartAssembly(maxGathered, false, false, d.NewStreamDecoder(&chat.Traits{}))
 	for in := []byte(stream); len(in) > 0; {
 		n := min(chunk, len(in))
 		_, _ = s.Feed(bytes.Clone(in[:n])) // the forwarded bytes are ignored
 		in = in[n:]
 	}
-	r := s.Gathered()
+	r := s.Assembled()
 	if r == nil {
 		return "", false
 	}
@@ -127,7 +127,7 @@ func TestTextBesideAHiddenToolIsNotKept(t *testing.T) {
 	}
 	beside := Stream{over: &translation{gather: &gathering{hidden: true, most: maxGathered}}}
 	beside.over.gather.add(text("I will not", false))
-	if r := beside.Gathered(); r != nil {
+	if r := beside.Assembled(); r != nil {
 		t.Errorf("only what stands beside is kept: %+v", r)
 	}
 }

@@ -28,7 +28,7 @@ type Pipeline interface {
 	Render() error                  // responds with the body that a saved prompt renders
 	Compose(*Composed) error        // composes a response from other requests
 	Mint() error                    // responds with a client secret
-	Rehearse(*DryRun) error         // responds with the effects that a request would have
+	ServeDryRun(*DryRun) error      // responds with the effects that a request would have
 	Call(Protocol) error            // serves a protocol that calls no model
 	RunTools(*ToolRun) error        // calls tools for the model
 	OpenSession() error             // opens a WebSocket on both sides
@@ -52,14 +52,14 @@ type ModelList struct {
 func (h *ModelList) Handle(p Pipeline) error { return p.List(h) }
 
 // Secret responds with a client secret of the gateway; no provider is called.
-type Secret struct{ Shape SecretShape }
+type Secret struct{ Format SecretFormat }
 
-// SecretShape is the form of a request for a client secret and of its response.
-type SecretShape uint8
+// SecretFormat is the form of a request for a client secret and of its response.
+type SecretFormat uint8
 
 // The current form, and two of the beta interface.
 const (
-	ClientSecret SecretShape = iota + 1
+	ClientSecret SecretFormat = iota + 1
 	SessionSecret
 	TranscriptionSecret
 )
@@ -69,12 +69,12 @@ func (Secret) Handle(p Pipeline) error { return p.Mint() }
 
 // DryRun sends a request through the pipeline without calling a provider.
 type DryRun struct {
-	Of    []Route // of the requests that can be rehearsed
-	table *Table  // of Of
+	Routes []Route // of the requests that can be rehearsed
+	table  *Table  // of Of
 }
 
 // Handle implements Handler.
-func (h *DryRun) Handle(p Pipeline) error { return p.Rehearse(h) }
+func (h *DryRun) Handle(p Pipeline) error { return p.ServeDryRun(h) }
 
 // Find returns the route that a dry run rehearses and the value of its path's variable; nil if
 // there is none.
@@ -104,7 +104,7 @@ func (h *ToolRun) Handle(p Pipeline) error { return p.RunTools(h) }
 
 // Realtime becomes a WebSocket on both sides. Client secrets can open it as well.
 type Realtime struct {
-	Sockets session.Maker // creates its connections; nil if this process holds none
+	Sockets session.Sockets // creates its connections; nil if this process holds none
 }
 
 // Handle implements Handler.
@@ -112,9 +112,9 @@ func (h *Realtime) Handle(p Pipeline) error { return p.OpenSession() }
 
 // Live is a WebSocket on both sides that names the model in its first message.
 type Live struct {
-	Sockets session.Maker
-	Wire    func() live.Wire // reads the messages of one session
-	opened  *session.Opened  // nil until the client has sent its first message
+	Sockets session.Sockets
+	Wire    func() live.Wire    // reads the messages of one session
+	opened  *session.ClientConn // nil until the client has sent its first message
 }
 
 // Handle implements Handler.
@@ -128,7 +128,7 @@ func (h *Live) Handle(p Pipeline) error {
 // Dialogue is a WebSocket that calls no provider itself: each message that requests a response
 // is posted to another route.
 type Dialogue struct {
-	Sockets session.Maker
+	Sockets session.Sockets
 	Path    string // of the route that messages are posted to
 	route   *Route
 }
@@ -145,8 +145,8 @@ func (h *Dialogue) link(at []*Route) {
 // Handle implements Handler.
 func (h *Dialogue) Handle(p Pipeline) error { return p.Converse(h) }
 
-// Turn returns the route that messages are posted to.
-func (h *Dialogue) Turn() *Route { return h.route }
+// ResponsesRoute returns the route that messages are posted to.
+func (h *Dialogue) ResponsesRoute() *Route { return h.route }
 
 // Handle serves a request with the handler of the route.
 func (rt *Route) Handle(p Pipeline) error {
@@ -168,8 +168,8 @@ func (rt *Route) Protocol() Protocol { return handlerOf[Calls](rt).Protocol }
 // Prompt returns the handler of a route of saved prompts; nil on other routes.
 func (rt *Route) Prompt() *Prompt { return handlerOf[*Prompt](rt) }
 
-// Mints returns the format of the route's client secrets; zero on other routes.
-func (rt *Route) Mints() SecretShape { return handlerOf[Secret](rt).Shape }
+// SecretFormat returns the format of the route's client secrets; zero on other routes.
+func (rt *Route) SecretFormat() SecretFormat { return handlerOf[Secret](rt).Format }
 
 // TakesSecrets reports whether client secrets open the route.
 func (rt *Route) TakesSecrets() bool { return handlerOf[*Realtime](rt) != nil }
@@ -183,7 +183,7 @@ func (rt *Route) Live() *Live { return handlerOf[*Live](rt) }
 
 // Sockets returns the maker of WebSocket connections; nil on other routes, and if this process
 // holds no connections.
-func (rt *Route) Sockets() session.Maker {
+func (rt *Route) Sockets() session.Sockets {
 	switch h := rt.Handler.(type) {
 	case *Realtime:
 		return h.Sockets
@@ -208,15 +208,15 @@ func (rt Route) WithoutSockets() Route {
 	return rt
 }
 
-// With returns the route of a session after its first message has arrived.
-func (rt *Route) With(o *session.Opened, sockets session.Maker) *Route {
+// WithConn returns the route of a session after its first message has arrived.
+func (rt *Route) WithConn(o *session.ClientConn, sockets session.Sockets) *Route {
 	own := *rt
 	own.Handler, own.Errors = &Live{Sockets: sockets, Wire: rt.Live().Wire, opened: o}, nil // the wire writes rejections
 	return &own
 }
 
-// Opened returns the session that has been opened; nil if the client has not sent its first message.
-func (rt *Route) Opened() *session.Opened {
+// ClientConn returns the session that has been opened; nil if the client has not sent its first message.
+func (rt *Route) ClientConn() *session.ClientConn {
 	if h := rt.Live(); h != nil {
 		return h.opened
 	}
@@ -232,16 +232,16 @@ type Prompt struct {
 	Render bool
 }
 
-// Like returns the gateway's own route for a passed-through POST: that of the same path without
+// Counterpart returns the gateway's own route for a passed-through POST: that of the same path without
 // its version, such as /v1/responses. The response is metered as it would be there. It returns
 // nil if there is none.
-func (rt *Route) Like(path string) *Route {
+func (rt *Route) Counterpart(path string) *Route {
 	if rt.shadowed == nil {
 		return nil
 	}
 	path = belowVersion(path)
 	for _, rt := range rt.shadowed.exact[path] {
-		if rt.Method == http.MethodPost && (rt.Client != nil || rt.Meter != nil || rt.Demand != nil) {
+		if rt.Method == http.MethodPost && (rt.Client != nil || rt.Meter != nil || rt.UnitsOf != nil) {
 			return rt
 		}
 	}
@@ -270,8 +270,8 @@ func isVersion(s string) bool {
 // Composed is a route with a response composed from the responses to other requests. They count
 // as sent by its caller: each is admitted, limited, guarded, charged and logged separately.
 type Composed struct {
-	Of     *Route // of the other requests
-	Answer func(*Composition) ([]byte, error)
+	Inner *Route // of the other requests
+	Serve func(*Composition) ([]byte, error)
 }
 
 // Composition holds the request and the operations of such a route.
@@ -283,10 +283,10 @@ type Composition struct {
 	Now     func() time.Time
 	ID      string // the variable of the route's path
 	Body    []byte // of the request; it must not be retained
-	// Ask sends a request through the pipeline as the caller's own, with the caller's headers
+	// Send sends a request through the pipeline as the caller's own, with the caller's headers
 	// that affect how requests are served. id is the variable of its path. The response was
 	// truncated if broken is true.
-	Ask func(ctx context.Context, w http.ResponseWriter, id string, body []byte) (broken bool)
+	Send func(ctx context.Context, w http.ResponseWriter, id string, body []byte) (broken bool)
 	// Guard reports whether a saved guardrail passes on a response, or without one on the
 	// request.
 	Guard func(ctx context.Context, name, endpoint string, request, response []byte) (passes bool, err error)
@@ -348,22 +348,22 @@ func (rt *Route) Passed() *Route { return rt.passed }
 // one to Calls. Each is admitted, limited, guarded, charged and logged separately.
 type ToolRun struct {
 	Calls *Route // by the slug of the server
-	// Wants reports whether a request is one of these.
-	Wants  func(h http.Header, body []byte) bool
-	Answer func(*ToolDesk) error
+	// Matches reports whether a request is one of these.
+	Matches func(h http.Header, body []byte) bool
+	Serve   func(*ToolLoop) error
 }
 
-// ToolDesk holds the request and the operations of such a run.
-type ToolDesk struct {
+// ToolLoop holds the request and the operations of such a run.
+type ToolLoop struct {
 	Context context.Context // ends when the client disconnects
 	Body    []byte          // of the request; it must not be retained
 	ID      string          // of the request
 	Now     func() time.Time
 	// Approvals are the workspace's approval requests for tool calls.
 	Approvals *approval.Requests
-	// Ask sends a body through the pipeline as the caller's own request for a turn of the model.
+	// SendTurn sends a body through the pipeline as the caller's own request for a turn of the model.
 	// The response was truncated if broken is true.
-	Ask func(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool)
+	SendTurn func(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool)
 	// Call sends a message to a server in the same way. It is safe for concurrent use.
 	Call func(ctx context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) (broken bool)
 	// Judge has guardrails judge the result of a tool, an MCP object, and returns it as they

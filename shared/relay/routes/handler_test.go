@@ -16,7 +16,7 @@ func (s *served) List(*ModelList) error       { return s.note("list") }
 func (s *served) Render() error               { return s.note("render") }
 func (s *served) Compose(*Composed) error     { return s.note("compose") }
 func (s *served) Mint() error                 { return s.note("mint") }
-func (s *served) Rehearse(*DryRun) error      { return s.note("rehearse") }
+func (s *served) ServeDryRun(*DryRun) error   { return s.note("rehearse") }
 func (s *served) Call(Protocol) error         { return s.note("call") }
 func (s *served) RunTools(*ToolRun) error     { return s.note("tools") }
 func (s *served) OpenSession() error          { return s.note("session") }
@@ -24,12 +24,12 @@ func (s *served) AwaitOpening(*Live) error    { return s.note("opening") }
 func (s *served) Converse(of *Dialogue) error { return s.note("converse") }
 
 // maker makes no connections.
-type maker struct{ session.Maker }
+type maker struct{ session.Sockets }
 
 // silent responds to nothing.
 type silent struct{}
 
-func (silent) Answer(*Governed) error { return nil }
+func (silent) Serve(*ProtocolCall) error { return nil }
 
 // TestHandlersServeTheirKind: each handler calls its own part of the pipeline, and the stages that
 // read a request learn from it what the route is.
@@ -47,13 +47,13 @@ func TestHandlersServeTheirKind(t *testing.T) {
 		{&Route{Handler: &Prompt{}}, "model", false},
 		{&Route{Handler: &Prompt{Render: true}}, "render", false},
 		{&Route{Handler: &Composed{}}, "compose", false},
-		{&Route{Handler: Secret{Shape: ClientSecret}}, "mint", false},
+		{&Route{Handler: Secret{Format: ClientSecret}}, "mint", false},
 		{&Route{Handler: &DryRun{}}, "rehearse", false},
 		{&Route{Handler: Calls{silent{}}}, "call", false},
 		{&Route{Handler: &ToolRun{}}, "tools", false},
 		{&Route{Handler: &Realtime{Sockets: maker{}}}, "session", true},
 		{opens, "opening", true},
-		{opens.With(new(session.Opened), maker{}), "session", true},
+		{opens.WithConn(new(session.ClientConn), maker{}), "session", true},
 		{&Route{Handler: &Dialogue{Sockets: maker{}}}, "converse", true},
 	} {
 		var got served
@@ -67,11 +67,11 @@ func TestHandlersServeTheirKind(t *testing.T) {
 		if without.Sockets() != nil || without.Converses() != c.rt.Converses() || (without.Live() == nil) != (c.rt.Live() == nil) || without.TakesSecrets() != c.rt.TakesSecrets() {
 			t.Errorf("%T: without sockets it is another route", c.rt.Handler)
 		}
-		if (c.rt.Protocol() != nil) != (c.want == "call") || (c.rt.Mints() != 0) != (c.want == "mint") || (c.rt.Prompt() != nil) != isPrompt(c.rt) {
+		if (c.rt.Protocol() != nil) != (c.want == "call") || (c.rt.SecretFormat() != 0) != (c.want == "mint") || (c.rt.Prompt() != nil) != isPrompt(c.rt) {
 			t.Errorf("%T: the stages read it as another kind", c.rt.Handler)
 		}
 	}
-	if opens.Opened() != nil || opens.With(new(session.Opened), nil).Opened() == nil {
+	if opens.ClientConn() != nil || opens.WithConn(new(session.ClientConn), nil).ClientConn() == nil {
 		t.Error("a session is open before its first message, or not after it")
 	}
 }

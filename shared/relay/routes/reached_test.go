@@ -12,7 +12,7 @@ func TestPassedPathsReachTheirRoutesInEverySpelling(t *testing.T) {
 		{Method: "POST", Path: "/chat/completions", Endpoint: "chatComplete", Scope: "s"},
 		{Method: "POST", Path: "/embeddings", Endpoint: "embed", Scope: "s"},
 		{Method: "GET", Path: "/models", Endpoint: "models", Scope: "s"},
-		{Path: AnyPath, Endpoint: "proxy", Scope: "s", Shape: Raw, Methods: []string{"POST", "GET"}},
+		{Path: AnyPath, Endpoint: "proxy", Scope: "s", BodyMode: Raw, Methods: []string{"POST", "GET"}},
 	})
 	any := table.Find("POST", "/v1/unknown")
 	for path, want := range map[string]string{
@@ -22,11 +22,11 @@ func TestPassedPathsReachTheirRoutesInEverySpelling(t *testing.T) {
 		"/Chat/Completions": "[chatComplete]", "/v1/openai/chat/completions": "[chatComplete]", "/v1beta/openai/chat/completions": "[chatComplete]",
 		"/openai/deployments/gpt/embeddings": "[embed]", "/threads": "[]", "/models": "[]", "/chat": "[]",
 	} {
-		if got := fmt.Sprint(any.Reached("POST", path)); got != want {
+		if got := fmt.Sprint(any.Endpoints("POST", path)); got != want {
 			t.Errorf("%s reaches %s, not %s", path, got, want)
 		}
 	}
-	if got := any.Reached("GET", "/chat/completions"); got != nil {
+	if got := any.Endpoints("GET", "/chat/completions"); got != nil {
 		t.Errorf("GET reaches %v", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 type Row struct {
 	Path   string // below the base URL; * is one segment, ** at the end any number
 	Passes bool   // it may be passed through
-	Why    string
+	Reason string
 }
 
 //go:embed reserved.txt
@@ -44,7 +44,7 @@ func parse(text string) (rows []Row, err error) {
 			return nil, fmt.Errorf("reserved.txt:%d: %s is not a path in lower case, or is a duplicate", n, f[0])
 		}
 		seen[f[0]] = true
-		rows = append(rows, Row{Path: f[0], Passes: f[1] == "passes", Why: strings.Join(f[2:], " ")})
+		rows = append(rows, Row{Path: f[0], Passes: f[1] == "passes", Reason: strings.Join(f[2:], " ")})
 	}
 	return rows, nil
 }
@@ -59,9 +59,9 @@ var byFirst = sync.OnceValue(func() map[string][]Row {
 	return out
 })
 
-// Takes reports whether an escaped path below the base URL is reserved, unchanged or as another
+// IsReserved reports whether an escaped path below the base URL is reserved, unchanged or as another
 // parser could read it.
-func Takes(escapedPath string) bool {
+func IsReserved(escapedPath string) bool {
 	var memory [16]string
 	segments := appendSegments(memory[:0], escapedPath)
 	for len(segments) > 1 && (segments[0] == "v1" || segments[0] == "v2") {
@@ -161,8 +161,8 @@ func unescapeOnce(s string) string {
 // blank are characters at the ends of a segment that some would drop.
 func blank(r rune) bool { return r <= ' ' || r == 0x7f }
 
-// Held is a row of the table of paths that are not forwarded with stored credentials.
-type Held struct {
+// WithheldPath is a row of the table of paths that are not forwarded with stored credentials.
+type WithheldPath struct {
 	Row
 	Providers []string // ids; nil: all
 }
@@ -170,8 +170,8 @@ type Held struct {
 //go:embed withheld.txt
 var withheldText string
 
-// Withheld are the rows, in the order of the file.
-var Withheld = sync.OnceValue(func() []Held {
+// WithheldPaths are the rows, in the order of the file.
+var WithheldPaths = sync.OnceValue(func() []WithheldPath {
 	rows, err := parseWithheld(withheldText)
 	if err != nil {
 		panic("reserved: " + err.Error()) // a test reads the same file
@@ -179,7 +179,7 @@ var Withheld = sync.OnceValue(func() []Held {
 	return rows
 })
 
-func parseWithheld(text string) (rows []Held, err error) {
+func parseWithheld(text string) (rows []WithheldPath, err error) {
 	seen := map[string]bool{}
 	sc := bufio.NewScanner(strings.NewReader(text))
 	for n := 1; sc.Scan(); n++ {
@@ -191,7 +191,7 @@ func parseWithheld(text string) (rows []Held, err error) {
 			return nil, fmt.Errorf("withheld.txt:%d: want a unique path in lower case, providers, and a reason", n)
 		}
 		seen[f[0]] = true
-		h := Held{Row: Row{Path: f[0], Why: strings.Join(f[2:], " ")}}
+		h := WithheldPath{Row: Row{Path: f[0], Reason: strings.Join(f[2:], " ")}}
 		if f[1] != "*" {
 			h.Providers = strings.Split(f[1], ",")
 		}
@@ -200,18 +200,18 @@ func parseWithheld(text string) (rows []Held, err error) {
 	return rows, nil
 }
 
-var withheldByFirst = sync.OnceValue(func() map[string][]Held {
-	out := map[string][]Held{}
-	for _, h := range Withheld() {
+var withheldByFirst = sync.OnceValue(func() map[string][]WithheldPath {
+	out := map[string][]WithheldPath{}
+	for _, h := range WithheldPaths() {
 		first, _, _ := strings.Cut(h.Path[1:], "/")
 		out[first] = append(out[first], h)
 	}
 	return out
 })
 
-// Withholds returns the reason why a path of a provider, in any encoding, is not forwarded with
+// WithheldReason returns the reason why a path of a provider, in any encoding, is not forwarded with
 // a stored credential; "" if it is.
-func Withholds(escapedPath, provider string) (why string) {
+func WithheldReason(escapedPath, provider string) (why string) {
 	var memory [16]string
 	segments := appendSegments(memory[:0], escapedPath)
 	for len(segments) > 1 && versions[segments[0]] {
@@ -225,7 +225,7 @@ func Withholds(escapedPath, provider string) (why string) {
 			continue
 		}
 		if _, ok := h.matches(segments); ok {
-			return h.Why
+			return h.Reason
 		}
 	}
 	return ""

@@ -13,10 +13,10 @@ func TestTableIsSound(t *testing.T) {
 	}
 	for _, r := range rows {
 		path := strings.NewReplacer("**", "a/b", "*", "a").Replace(r.Path)
-		if Takes(path) == r.Passes {
+		if IsReserved(path) == r.Passes {
 			t.Errorf("%s (%s): its own row does not decide", path, r.Path)
 		}
-		if before, ok := strings.CutSuffix(r.Path, "/**"); ok && Takes(before) == r.Passes && r.Path != "/oauth/**" && r.Path != "/deployments/**" {
+		if before, ok := strings.CutSuffix(r.Path, "/**"); ok && IsReserved(before) == r.Passes && r.Path != "/oauth/**" && r.Path != "/deployments/**" {
 			t.Errorf("%s: the row stands for the path itself too", before)
 		}
 	}
@@ -37,7 +37,7 @@ func TestSpellingsOfReservedPaths(t *testing.T) {
 		"/v1/guardrails", "/v2/guardrails", "/v1/v1/guardrails", "/V1/guardrails", "/proxy/../guardrails", "/deployments/d1", "/deployments/d1/", "/deployments/d1/VERIFY",
 		"/oauth/token", "/auth", "/auth/self", "/pricing/openai.json", "/general/openai.json",
 	} {
-		if !Takes(path) {
+		if !IsReserved(path) {
 			t.Errorf("%s is passed through", path)
 		}
 	}
@@ -46,7 +46,7 @@ func TestSpellingsOfReservedPaths(t *testing.T) {
 		"/deployments/gpt-4o/chat/completions", "/deployments/owner/name/predictions", "/openai/deployments", "/organization/users", "/organizations/workspaces",
 		"/oauth/2.0/token", "/auth/key", "/accounts/a/deployments", "/configs-of-mine", "/x/configs", "/feedbacks", "/pricing", "/v1beta/models/x:generateContent", "/%zz",
 	} {
-		if Takes(path) {
+		if IsReserved(path) {
 			t.Errorf("%s is not passed through", path)
 		}
 	}
@@ -55,8 +55,8 @@ func TestSpellingsOfReservedPaths(t *testing.T) {
 func FuzzTakes(f *testing.F) {
 	f.Add("/guard%72ails;x/../..")
 	f.Fuzz(func(t *testing.T, path string) {
-		taken := Takes(path)
-		if again := Takes(path + "/"); again != taken {
+		taken := IsReserved(path)
+		if again := IsReserved(path + "/"); again != taken {
 			t.Errorf("%q: %t, with a slash behind it %t", path, taken, again)
 		}
 	})
@@ -65,7 +65,7 @@ func FuzzTakes(f *testing.F) {
 func BenchmarkTakes(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if Takes("/threads/thread_123/messages") || !Takes("/api-keys/123") {
+		if IsReserved("/threads/thread_123/messages") || !IsReserved("/api-keys/123") {
 			b.Fatal("wrong")
 		}
 	}

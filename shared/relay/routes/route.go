@@ -21,13 +21,13 @@ import (
 	"gateway/shared/usage"
 )
 
-// Shape is the body handling of a route.
-type Shape uint8
+// BodyMode is the body handling of a route.
+type BodyMode uint8
 
 const (
 	// Unified routes have a JSON body that is checked, and translated if the provider uses
 	// another dialect.
-	Unified Shape = iota + 1
+	Unified BodyMode = iota + 1
 	// Raw routes pass path, query, body and response through byte for byte.
 	Raw
 	// Listing routes respond from the gateway's own data, or with a provider's list in the
@@ -50,7 +50,7 @@ type Route struct {
 	Path     string   // below the base URL, e.g. /chat/completions or /files/{id}
 	Name     string   // in the API document, if several routes have one Endpoint
 	Endpoint string   // request type in logs, limits and guardrails: chatComplete, embed, proxy, ...
-	Shape    Shape
+	BodyMode BodyMode
 	Scope    string   // scope that the key must hold, or
 	OrScopes []string // one of these
 	MaxBody  int64    // bytes; 0: DefaultMaxBody
@@ -69,17 +69,17 @@ type Route struct {
 	// of the parsed fields on Multipart routes.
 	Check     func(body []byte) error
 	CheckForm func(Form) error
-	// Demand returns the units of a request that its price depends on besides tokens, on routes
+	// UnitsOf returns the units of a request that its price depends on besides tokens, on routes
 	// without a Client. With it, nothing is estimated from the body's length.
-	Demand func(get Get, bytes int64) Demand
+	UnitsOf func(get Get, bytes int64) Units
 	// DefaultModel is used for requests that name no model.
 	DefaultModel string
 	NoModel      bool // the request has no model, or
 	AnyModel     bool // models that the gateway cannot see: not for providers with a list of models
 	Free         bool // providers charge nothing for it: budgets are not checked
-	// Through: an OpenAI-compatible provider at a custom address is called at the route's own
+	// CustomHost: an OpenAI-compatible provider at a custom address is called at the route's own
 	// path, even if its catalog row does not list the operation.
-	Through bool
+	CustomHost bool
 	// Media: a response that is not JSON is forwarded unchanged. Binary: every response is.
 	Media, Binary bool
 	// Meter reads the usage of a response, or of one event of its stream, on routes without a
@@ -89,13 +89,13 @@ type Route struct {
 	// Local responds for providers that do not have the operation. The response must state that
 	// it is not the provider's.
 	Local func(body []byte) ([]byte, error)
-	// Own: the gateway serves it itself if the request names the provider gateway, or no
+	// BuiltIn: the gateway serves it itself if the request names the provider gateway, or no
 	// provider.
-	Own bool
-	// Retold: the response was created for an earlier request. Output guardrails judge it like a
+	BuiltIn bool
+	// EarlierResponse: the response was created for an earlier request. Output guardrails judge it like a
 	// response to that. Nil: it is not judged.
-	Retold   *Retold
-	shadowed *Table // of the route of AnyPath: the routes that shadow it
+	EarlierResponse *EarlierResponse
+	shadowed        *Table // of the route of AnyPath: the routes that shadow it
 	// Handler serves the requests; nil: Model.
 	Handler Handler
 	// Google serves requests of Google's clients instead; nil: this route does.
@@ -110,8 +110,8 @@ type Route struct {
 	Streams bool   // the response is a stream
 }
 
-// Retold describes an earlier response.
-type Retold struct {
+// EarlierResponse describes an earlier response.
+type EarlierResponse struct {
 	Endpoint string             // type of its request
 	Client   chat.TwoWayDialect // its dialect
 }
@@ -120,8 +120,8 @@ type Retold struct {
 // if it is absent or not a text.
 type Get func(name string) string
 
-// Demand holds the units that a request demands besides tokens.
-type Demand struct {
+// Units holds the units that a request demands besides tokens.
+type Units struct {
 	Quality, Size string        // of images
 	Mode          string        // of the price: batch; "" is standard
 	Pixels        int64         // of one image; zero if the request does not state its size
@@ -165,11 +165,11 @@ func (rt *Route) BodyLimit() int64 {
 // the caller and read the body; through Walk, the calls of the protocol are counted, guarded and
 // recorded. An error is sent like those of the pipeline itself.
 type Protocol interface {
-	Answer(*Governed) error
+	Serve(*ProtocolCall) error
 }
 
-// Governed is one such request.
-type Governed struct {
+// ProtocolCall is one such request.
+type ProtocolCall struct {
 	Context  context.Context // ends some time after its client has disconnected; see Request for when
 	Request  *http.Request
 	Body     []byte // must not be retained
@@ -179,12 +179,12 @@ type Governed struct {
 	TraceID  string
 	Bearer   bool // the caller's credential was in Authorization
 	Now      func() time.Time
-	Own      Own
-	Walk     Walk
+	Deps     ProtocolDeps
+	Pipeline ProtocolPipeline
 }
 
-// Own holds the dependencies of in-process protocols.
-type Own struct {
+// ProtocolDeps holds the dependencies of in-process protocols.
+type ProtocolDeps struct {
 	Via     http.RoundTripper // the guarded transport
 	Hosts   http.RoundTripper // the same, also to hosts that administrators have registered by address
 	Sealer  seal.Sealer
@@ -209,8 +209,8 @@ type Challenger interface {
 	Challenge(h http.Header, r *http.Request, f *fault.Fault)
 }
 
-// Walk holds the pipeline's operations for a protocol.
-type Walk interface {
+// ProtocolPipeline holds the pipeline's operations for a protocol.
+type ProtocolPipeline interface {
 	// Reauthenticate re-reads the caller and its settings during a long response.
 	Reauthenticate() (*identity.Principal, *resource.View, error)
 	// Forwards returns the client's headers without the gateway's credential.
@@ -220,9 +220,9 @@ type Walk interface {
 	Count(server, tool string) error
 	// CountRequest counts a call of anything else, as any request is counted.
 	CountRequest() error
-	// Mine reports which of the objects that an upstream stores under ids the caller's workspace
+	// OwnedByCaller reports which of the objects that an upstream stores under ids the caller's workspace
 	// created, in the order of the ids. place is the upstream.
-	Mine(place string, ids ...string) ([]bool, error)
+	OwnedByCaller(place string, ids ...string) ([]bool, error)
 	// RecordOwnership records that the caller's workspace created objects there; it does not change another
 	// owner.
 	RecordOwnership(place string, ids ...string) error
@@ -234,14 +234,14 @@ type Walk interface {
 	// JudgeMessage has them judge a message beside a call and its result, by those in force now:
 	// one of the client as input, one of the upstream as output.
 	JudgeMessage(name string, message []byte, ofClient bool) (out []byte, denied bool, err error)
-	// Note records the call; the value that call points to may change until the response is
+	// RecordCall records the call; the value that call points to may change until the response is
 	// sent.
-	Note(server, integration, name string, call *usage.Call)
-	// Began and Ended surround a call of the upstream. Ended gets its status, 0 for none.
-	Began()
+	RecordCall(server, integration, name string, call *usage.Call)
+	// StartResponse and Ended surround a call of the upstream. Ended gets its status, 0 for none.
+	StartResponse()
 	Ended(status int)
-	// Used records the sizes of request and response, in bytes.
-	Used(up, down int)
+	// RecordSizes records the sizes of request and response, in bytes.
+	RecordSizes(up, down int)
 	// Send sends the response. failure is the reason if it is not a success; nil if it is.
 	Send(status int, media string, body []byte, failure *fault.Fault)
 	// Event sends one event of a stream, which it starts; the last one ends it.
@@ -256,10 +256,10 @@ type Walk interface {
 // maxUnescape limits how many times a path is unescaped: each proxy may do it once.
 const maxUnescape = 3
 
-// Reached returns the types of requests of the gateway's own routes that a passed-through
+// Endpoints returns the types of requests of the gateway's own routes that a passed-through
 // request may reach at the provider, in any encoding of its path and below any base. It is empty
 // for other routes, and for a path that none of them has.
-func (rt *Route) Reached(method, escapedPath string) (endpoints []string) {
+func (rt *Route) Endpoints(method, escapedPath string) (endpoints []string) {
 	if rt.shadowed == nil || method != http.MethodPost {
 		return nil
 	}

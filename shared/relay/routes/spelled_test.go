@@ -72,7 +72,7 @@ func TestPathsBelowOtherBases(t *testing.T) {
 	} {
 		req := httptest.NewRequest(c.method, "http://gateway.test"+c.uri, nil)
 		req.RequestURI = c.uri
-		got := table.Spelled(req)
+		got := table.Canonical(req)
 		if got.RequestURI != c.want || got.URL.RequestURI() != c.want && c.want != "//messages" {
 			t.Errorf("%s %s: %s, %s", c.method, c.uri, got.RequestURI, got.URL.RequestURI())
 		}

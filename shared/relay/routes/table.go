@@ -40,7 +40,7 @@ func NewTable(routes []Route) *Table {
 	for i := range routes {
 		rt := &routes[i]
 		if h, ok := rt.Handler.(*DryRun); ok {
-			h.table = NewTable(h.Of)
+			h.table = NewTable(h.Routes)
 		}
 		if rt.Scope == "" && rt.Endpoint != "" {
 			panic("relay: the route " + rt.Path + " has no scope")
@@ -154,7 +154,7 @@ func (t *Table) Match(method, path string) (rt *Route, id string) {
 			return rt, id
 		}
 	}
-	if t.any != nil && slices.Contains(t.any.Methods, method) && !Takes(below) {
+	if t.any != nil && slices.Contains(t.any.Methods, method) && !IsReserved(below) {
 		if own, model := t.any.nativeAt(method, below); own != nil {
 			return own, model
 		}
@@ -184,7 +184,7 @@ func NotFound(w http.ResponseWriter) {
 // is one of the administration API that is served here.
 func (t *Table) Refuse(w http.ResponseWriter, req *http.Request) {
 	below, ok := strings.CutPrefix(req.URL.EscapedPath(), BasePath)
-	if !ok || !strings.HasPrefix(below, "/") || !Takes(below) {
+	if !ok || !strings.HasPrefix(below, "/") || !IsReserved(below) {
 		NotFound(w)
 		return
 	}
@@ -199,10 +199,10 @@ func (t *Table) Refuse(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(f.AdminBody("")) // the client may be gone
 }
 
-// Mistaken returns the fault of a request that is not meant for a provider: its path is that of
+// MisdirectedFault returns the fault of a request that is not meant for a provider: its path is that of
 // a route with another method, or a misspelled one. It returns nil for other paths, and for
 // routes other than that of AnyPath.
-func (rt *Route) Mistaken(method, path string) *fault.Fault {
+func (rt *Route) MisdirectedFault(method, path string) *fault.Fault {
 	below, ok := strings.CutPrefix(path, BasePath)
 	if rt.shadowed == nil || !ok || !strings.HasPrefix(below, "/") {
 		return nil
@@ -257,9 +257,9 @@ func (t *Table) known() []string {
 // root, further paths of Google's and Cohere's clients. In pass-through every byte of a path
 // counts.
 
-// Spelled returns a request with the canonical path of its route below BasePath; it is the
+// Canonical returns a request with the canonical path of its route below BasePath; it is the
 // request itself if it has that path, or if no route matches.
-func (t *Table) Spelled(req *http.Request) *http.Request {
+func (t *Table) Canonical(req *http.Request) *http.Request {
 	path := req.URL.EscapedPath()
 	below, ok := strings.CutPrefix(path, BasePath)
 	atRoot := !ok || !strings.HasPrefix(below, "/")

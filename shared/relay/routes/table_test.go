@@ -14,7 +14,7 @@ func declared() []Route {
 		{Method: http.MethodGet, Path: "/files/{id}", Name: "file"},
 		{Method: http.MethodGet, Path: "/files/{id}/content", Name: "content"},
 		{Method: http.MethodGet, Path: "/agent/{slug}/{path+}", Name: "below"},
-		{Method: http.MethodPost, Path: "/dry-run", Name: "dry", Handler: &DryRun{Of: []Route{{Method: http.MethodPost, Path: "/embeddings", Name: "rehearsed"}}}},
+		{Method: http.MethodPost, Path: "/dry-run", Name: "dry", Handler: &DryRun{Routes: []Route{{Method: http.MethodPost, Path: "/embeddings", Name: "rehearsed"}}}},
 		{Methods: []string{http.MethodPost, http.MethodGet}, Path: AnyPath, Name: "any"},
 	}
 }
@@ -63,14 +63,14 @@ func TestPathsThatOthersShadow(t *testing.T) {
 		"/openai/v1/embeddings": "embed", "/v1/openai/embeddings": "embed", "/v1beta/openai/embeddings": "embed", "/openai/embeddings": "", "/other/v1/embeddings": "", "/files/x": "", "/": "", "": "",
 	} {
 		got := ""
-		if rt := beyond.Like(path); rt != nil {
+		if rt := beyond.Counterpart(path); rt != nil {
 			got = rt.Name
 		}
 		if got != like {
 			t.Errorf("%s: %q", path, got)
 		}
 	}
-	if dry.Like("/embeddings") != nil {
+	if dry.Counterpart("/embeddings") != nil {
 		t.Error("a route of its own passes nothing through")
 	}
 	if rt, _ := dry.Handler.(*DryRun).Find("POST", "/embeddings"); rt == nil || rt.Name != "rehearsed" {

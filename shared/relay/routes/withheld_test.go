@@ -21,7 +21,7 @@ func TestWithheldTableIsSound(t *testing.T) {
 				t.Errorf("%s: there is no provider %q", h.Path, of)
 			}
 		}
-		if Withholds(path, of) == "" {
+		if WithheldReason(path, of) == "" {
 			t.Errorf("%s: its own row does not decide", path)
 		}
 	}
@@ -38,16 +38,16 @@ func TestSpellingsOfWithheldPaths(t *testing.T) {
 		"/organization/users", "/v1/organization", "//organization", "/ORGANIZATION/x", "/%6frganization", "/x/../organization", "/openai/v1/organization/costs",
 		"/realtime/client_secrets", "/realtime/client_secrets/", "/v1/realtime%2Fclient_secrets", "/realtime;a/calls", "/live/sessions/s1/fork", "/agents",
 	} {
-		if Withholds(path, "openai") == "" {
+		if WithheldReason(path, "openai") == "" {
 			t.Errorf("%s is passed on", path)
 		}
 	}
 	for _, path := range []string{"", "/", "/v1", "/realtime", "/realtime/other", "/files", "/organizations", "/x/organization"} {
-		if why := Withholds(path, "openai"); why != "" {
+		if why := WithheldReason(path, "openai"); why != "" {
 			t.Errorf("%s is withheld: %s", path, why)
 		}
 	}
-	if Withholds("/agents/a1", "mistral-ai") != "" || Withholds("/v1beta/auth_tokens", "google") == "" {
+	if WithheldReason("/agents/a1", "mistral-ai") != "" || WithheldReason("/v1beta/auth_tokens", "google") == "" {
 		t.Error("a row does not go by its providers")
 	}
 }

@@ -36,8 +36,8 @@ type Conn interface {
 	Drop()
 }
 
-// Maker makes connections. Processes without long-lived connections link none.
-type Maker interface {
+// Sockets makes connections. Processes without long-lived connections link none.
+type Sockets interface {
 	// Dial opens a connection. If the upgrade fails, the response has its status and its body.
 	Dial(ctx context.Context, to *Address) (Conn, *http.Response, error)
 	// Accept accepts a client's upgrade. The response has the headers of h.
@@ -52,10 +52,10 @@ type Address struct {
 	Dialer    *egress.Dialer
 }
 
-// Opened is the client side of a connection after its first message has named the model, before
+// ClientConn is the client side of a connection after its first message has named the model, before
 // any provider is called.
-type Opened struct {
-	Near Conn
+type ClientConn struct {
+	Conn Conn
 	Wire live.Wire
 	live.Opening
 	First int64 // bytes of the first message
@@ -63,16 +63,16 @@ type Opened struct {
 
 // Codes of a closed WebSocket (RFC 6455, 7.4).
 const (
-	Normal      = 1000
-	GoingAway   = 1001
-	NotText     = 1003
-	NoCode      = 1005
-	Lost        = 1006 // never sent
-	NotUTF8     = 1007
-	Policy      = 1008
-	TooLarge    = 1009
-	ServerError = 1011
-	TryLater    = 1013
+	Normal             = 1000
+	CloseGoingAway     = 1001
+	NotText            = 1003
+	NoCode             = 1005
+	CloseAbnormal      = 1006 // never sent
+	NotUTF8            = 1007
+	Policy             = 1008
+	TooLarge           = 1009
+	ServerError        = 1011
+	CloseTryAgainLater = 1013
 )
 
 // Ended is the error of a connection that the other end has closed, or that broke the
@@ -90,9 +90,9 @@ const Restarting = "the gateway is restarting; open a new session"
 
 // CloseNear closes the client's side after its reader has ended with err.
 func CloseNear(near Conn, err error) {
-	e := &Ended{Code: Lost}
+	e := &Ended{Code: CloseAbnormal}
 	errors.As(err, &e)
-	if e.Code == Lost {
+	if e.Code == CloseAbnormal {
 		near.Drop()
 	} else {
 		near.Close(e.Code, e.Reason) // nothing is sent if the client has closed it
@@ -104,7 +104,7 @@ func CloseNear(near Conn, err error) {
 // name a fault of its messages, which the provider has not sent.
 func UpstreamClose(err error) (code int, reason string) {
 	e := &Ended{}
-	if errors.As(err, &e) && (e.Code == Normal || e.Code == GoingAway || e.Code >= 3000 && e.Code <= 4999) {
+	if errors.As(err, &e) && (e.Code == Normal || e.Code == CloseGoingAway || e.Code >= 3000 && e.Code <= 4999) {
 		return e.Code, e.Reason
 	}
 	return Normal, ""
@@ -115,7 +115,7 @@ func UpstreamClose(err error) (code int, reason string) {
 func CloseForClient(far Conn, err error) (code int, reason string) {
 	e := &Ended{}
 	switch {
-	case !errors.As(err, &e), e.Code == Lost:
+	case !errors.As(err, &e), e.Code == CloseAbnormal:
 		return ServerError, "the connection to the provider was lost"
 	case e.Code == TooLarge, e.Code == NotUTF8:
 		far.Close(e.Code, e.Reason)
@@ -170,7 +170,7 @@ func (in *inlet) each(ctx context.Context, f func(binary bool, p []byte) error) 
 		}
 		buf := buffer.New()
 		if err = buf.ReadAll(ctx, &in.lease, r, -1, in.most); err != nil {
-			err = Unheld(err)
+			err = NoMemory(err)
 		} else {
 			err = f(binary, buf.B)
 		}
@@ -182,15 +182,15 @@ func (in *inlet) each(ctx context.Context, f func(binary bool, p []byte) error) 
 	}
 }
 
-// Unheld returns the reason for ending a session when there is no memory for a message.
-func Unheld(err error) error {
+// NoMemory returns the reason for ending a session when there is no memory for a message.
+func NoMemory(err error) error {
 	switch {
 	case errors.Is(err, buffer.ErrTooLarge):
 		err = &Ended{TooLarge, "a message has more bytes than the gateway accepts"}
 	case fault.Is(err, fault.ServiceUnavailable):
 		err = &Ended{ServerError, "the gateway has no memory for another large message at present"}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = &Ended{Lost, ""}
+		err = &Ended{CloseAbnormal, ""}
 	}
 	return err
 }
@@ -199,7 +199,7 @@ func Unheld(err error) error {
 // charged; then the provider is disconnected.
 func (s *Session) end(code int, reason string, why *fault.Fault) {
 	if s.stands.end(&Ended{code, reason}, why, false) {
-		s.Near.Close(code, reason)
+		s.Client.Close(code, reason)
 		s.leave()
 	}
 }
@@ -210,7 +210,7 @@ func (s *Session) clientLeft(err error) {
 		return
 	}
 	s.stands.leftBy(err)
-	CloseNear(s.Near, err)
+	CloseNear(s.Client, err)
 	s.leave()
 }
 
@@ -218,10 +218,10 @@ func (s *Session) clientLeft(err error) {
 func (s *Session) leave() {
 	s.cancelLeft()
 	if s.turns.quiet() {
-		s.Far.Close(s.stands.upstreamClose())
+		s.Provider.Close(s.stands.upstreamClose())
 		return
 	}
-	s.stands.after(s.Times.Drain, s.Far.Drop)
+	s.stands.after(s.Times.Drain, s.Provider.Drop)
 }
 
 // cancelLeft cancels responses in progress that no client waits for.
@@ -230,7 +230,7 @@ func (s *Session) cancelLeft() {
 		return
 	}
 	for _, id := range s.turns.toCancel() {
-		_ = s.Far.Write(false, realtime.Cancel(id)) // a provider that is gone is detected by its reader
+		_ = s.Provider.Write(false, realtime.Cancel(id)) // a provider that is gone is detected by its reader
 	}
 }
 
@@ -241,21 +241,21 @@ func (s *Session) leaveWhenDone() {
 	switch {
 	case !leaves || !s.turns.quiet():
 	case over:
-		s.Far.Close(s.stands.upstreamClose())
+		s.Provider.Close(s.stands.upstreamClose())
 	default:
-		s.end(GoingAway, Restarting, nil)
+		s.end(CloseGoingAway, Restarting, nil)
 	}
 }
 
 // providerLeft reports to the client how the provider has ended the session.
 func (s *Session) providerLeft(err error) {
 	s.turns.leave()
-	code, reason := CloseForClient(s.Far, err)
+	code, reason := CloseForClient(s.Provider, err)
 	if s.stands.end(&Ended{code, reason}, nil, true) {
-		s.Near.Close(code, reason)
+		s.Client.Close(code, reason)
 		s.leave()
 	}
-	s.Far.Drop()
+	s.Provider.Drop()
 }
 
 // Drain ends the session once no response is under way.
@@ -266,14 +266,14 @@ func (s *Session) Drain() {
 
 // Break ends the session now.
 func (s *Session) Break() {
-	s.end(GoingAway, Restarting, nil)
-	s.Far.Drop()
+	s.end(CloseGoingAway, Restarting, nil)
+	s.Provider.Drop()
 }
 
 // Summary returns how the session ended, for its record.
 func (r *Result) Summary() string {
 	switch {
-	case r.Code == Lost:
+	case r.Code == CloseAbnormal:
 		return "lost"
 	case r.ByClient:
 		return "closed_by_client"
@@ -281,14 +281,14 @@ func (r *Result) Summary() string {
 		return "closed_by_provider"
 	case r.Code == Policy:
 		return "ended_by_policy"
-	case r.Code == GoingAway:
+	case r.Code == CloseGoingAway:
 		return "ended_by_restart"
 	}
 	return "closed_by_provider"
 }
 
-// Ender is a session that can be ended.
-type Ender interface {
+// Closer is a session that can be ended.
+type Closer interface {
 	// Drain ends it once no response is under way; it does not wait.
 	Drain()
 	// Break ends it now.
@@ -298,20 +298,20 @@ type Ender interface {
 // Running are the sessions of a process. The zero value has none.
 type Running struct {
 	mu     sync.Mutex
-	all    map[Ender]struct{}
+	all    map[Closer]struct{}
 	ending bool
 	wg     sync.WaitGroup
 }
 
-// Begin adds a session; ok is false if no new sessions are started.
-func (r *Running) Begin(s Ender) (end func(), ok bool) {
+// Add adds a session; ok is false if no new sessions are started.
+func (r *Running) Add(s Closer) (end func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ending {
 		return nil, false
 	}
 	if r.all == nil {
-		r.all = make(map[Ender]struct{})
+		r.all = make(map[Closer]struct{})
 	}
 	r.all[s] = struct{}{}
 	r.wg.Add(1)
@@ -334,7 +334,7 @@ func (r *Running) Open() bool {
 func (r *Running) Drain() {
 	r.mu.Lock()
 	r.ending = true
-	all := make([]Ender, 0, len(r.all))
+	all := make([]Closer, 0, len(r.all))
 	for s := range r.all {
 		all = append(all, s)
 	}

@@ -47,11 +47,11 @@ func (s *side) Drop()   { s.Close(0, "") }
 // admitting is a desk that admits everything.
 type admitting struct{}
 
-func (admitting) Begin(*Wanted) (Turn, error)                           { return admitting{}, nil }
+func (admitting) Reserve(*ResponseLimits) (Reservation, error)          { return admitting{}, nil }
 func (admitting) ChargeLate(*realtime.Done, []byte)                     {}
 func (admitting) ChargeTranscript(*realtime.Transcript, string, []byte) {}
 func (admitting) Names([]byte) error                                    { return nil }
-func (admitting) Made(string) error                                     { return nil }
+func (admitting) RecordHandle(string) error                             { return nil }
 func (admitting) Allows(string) error                                   { return nil }
 func (admitting) Check() error                                          { return nil }
 func (admitting) Fail(string, error)                                    {}
@@ -61,10 +61,10 @@ func (admitting) Drop(*fault.Fault)                                     {}
 // asking records the requested responses.
 type asking struct {
 	admitting
-	wanted []Wanted
+	wanted []ResponseLimits
 }
 
-func (a *asking) Begin(w *Wanted) (Turn, error) {
+func (a *asking) Reserve(w *ResponseLimits) (Reservation, error) {
 	a.wanted = append(a.wanted, *w)
 	return admitting{}, nil
 }
@@ -78,7 +78,7 @@ func TestASavedPromptOfASessionIsInputOfAnyLength(t *testing.T) {
 	for name, said := range map[string][]string{"by the client": {update}, "by the provider": {"far " + strings.Replace(update, "update", "updated", 1)}, "a tool server": {mcp}, "nobody": nil} {
 		a := &asking{}
 		near := newSide(func([]byte) {})
-		s := &Session{Near: near, Far: newSide(func([]byte) {}), Controller: a, Model: "m"}
+		s := &Session{Client: near, Provider: newSide(func([]byte) {}), Controller: a, Model: "m"}
 		var reader realtime.Reader
 		for _, event := range append(said, create, `{"type":"session.update","session":{"prompt":null}}`, create) {
 			var err error
@@ -92,8 +92,8 @@ func TestASavedPromptOfASessionIsInputOfAnyLength(t *testing.T) {
 			}
 		}
 		for i, w := range a.wanted {
-			if held := w.HeldIn != ""; held != (name != "nobody") {
-				t.Errorf("%s: response %d: %q", name, i, w.HeldIn)
+			if held := w.UnboundedField != ""; held != (name != "nobody") {
+				t.Errorf("%s: response %d: %q", name, i, w.UnboundedField)
 			}
 		}
 		if len(a.wanted) != 2 {
@@ -116,7 +116,7 @@ func TestTheEndOfAResponseIsToldBeforeASessionDrains(t *testing.T) {
 			}
 		})
 		far := newSide(func([]byte) {})
-		s := &Session{Near: near, Far: far, Controller: admitting{}, Times: Standard, Memory: egress.NewMemory(0), Tenant: "o", ID: "s", Model: "gpt-realtime"}
+		s := &Session{Client: near, Provider: far, Controller: admitting{}, Times: DefaultTimes, Memory: egress.NewMemory(0), Tenant: "o", ID: "s", Model: "gpt-realtime"}
 		ended := make(chan Result)
 		go func() { ended <- s.Run(context.Background()) }()
 		far.messages <- `{"type":"response.created","response":{"id":"r1","status":"in_progress"}}`
@@ -129,7 +129,7 @@ func TestTheEndOfAResponseIsToldBeforeASessionDrains(t *testing.T) {
 		default:
 		}
 		close(release)
-		if r := <-ended; !told || r.Code != GoingAway || r.Reason != Restarting {
+		if r := <-ended; !told || r.Code != CloseGoingAway || r.Reason != Restarting {
 			t.Errorf("told: %v, %+v", told, r)
 		}
 	})

@@ -15,7 +15,7 @@ func TestSessionsRepeatTheirModel(t *testing.T) {
 	for name, accepted := range map[string]bool{"gpt-realtime": true, "@slug/gpt-realtime": true, "alias": true, "gpt-4o": false, "@other/gpt-realtime": false} {
 		var far, near []string
 		s := &Session{
-			Near: newSide(func(p []byte) { near = append(near, string(p)) }), Far: newSide(func(p []byte) { far = append(far, string(p)) }), Controller: admitting{},
+			Client: newSide(func(p []byte) { near = append(near, string(p)) }), Provider: newSide(func(p []byte) { far = append(far, string(p)) }), Controller: admitting{},
 			Model: "gpt-realtime", Names: []string{"@slug/gpt-realtime", "alias"},
 		}
 		var reader realtime.Reader
@@ -55,18 +55,18 @@ func TestNamesOfTheModelOfASession(t *testing.T) {
 // A close of the provider is the provider's, whatever its code.
 func TestWhoEndedASession(t *testing.T) {
 	t.Parallel()
-	for _, code := range []int{Normal, GoingAway, Policy, 1011, 4000} {
+	for _, code := range []int{Normal, CloseGoingAway, Policy, 1011, 4000} {
 		r := Result{Code: code, ByProvider: true}
 		if got := r.Summary(); got != "closed_by_provider" {
 			t.Errorf("%d: %s", code, got)
 		}
-		s := &Session{Near: newSide(func([]byte) {}), Far: newSide(func([]byte) {}), Controller: admitting{}, Model: "m"}
+		s := &Session{Client: newSide(func([]byte) {}), Provider: newSide(func([]byte) {}), Controller: admitting{}, Model: "m"}
 		s.providerLeft(&Ended{code, "bye"})
 		if r := s.stands.result(nil); !r.ByProvider || r.Summary() != "closed_by_provider" {
 			t.Errorf("%d: %+v", code, r)
 		}
 	}
-	for code, want := range map[int]string{GoingAway: "ended_by_restart", Policy: "ended_by_policy", Lost: "lost"} {
+	for code, want := range map[int]string{CloseGoingAway: "ended_by_restart", Policy: "ended_by_policy", CloseAbnormal: "lost"} {
 		if got := (&Result{Code: code}).Summary(); got != want {
 			t.Errorf("%d: %s", code, got)
 		}
@@ -81,21 +81,21 @@ func TestClosesCrossBothWays(t *testing.T) {
 		want Ended
 	}{
 		{&Ended{Normal, "done"}, Ended{Normal, "done"}},
-		{&Ended{GoingAway, "page closed"}, Ended{GoingAway, "page closed"}},
+		{&Ended{CloseGoingAway, "page closed"}, Ended{CloseGoingAway, "page closed"}},
 		{&Ended{4001, "hung up"}, Ended{4001, "hung up"}},
 		{&Ended{NoCode, ""}, Ended{Normal, ""}},
-		{&Ended{Lost, ""}, Ended{Normal, ""}},
+		{&Ended{CloseAbnormal, ""}, Ended{Normal, ""}},
 		{&Ended{NotUTF8, "a text message must be UTF-8"}, Ended{Normal, ""}},
 		{&Ended{Policy, "x"}, Ended{Normal, ""}},
 	} {
 		near, far := newSide(func([]byte) {}), newSide(func([]byte) {})
-		s := &Session{Near: near, Far: far, Controller: admitting{}, Model: "m"}
+		s := &Session{Client: near, Provider: far, Controller: admitting{}, Model: "m"}
 		s.clientLeft(c.left)
 		if far.last != c.want {
 			t.Errorf("the client left with %v, the provider was told %v", c.left, far.last)
 		}
 		near, far = newSide(func([]byte) {}), newSide(func([]byte) {})
-		s = &Session{Near: near, Far: far, Controller: admitting{}, Model: "m"}
+		s = &Session{Client: near, Provider: far, Controller: admitting{}, Model: "m"}
 		s.providerLeft(&c.want)
 		if near.last != c.want {
 			t.Errorf("the provider left with %v, the client was told %v", c.want, near.last)

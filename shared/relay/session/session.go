@@ -26,8 +26,8 @@ type Times struct {
 	Open  time.Duration // how long a client may take to send a first message that names the model
 }
 
-// Standard are the times that hold outside of tests.
-var Standard = Times{Check: 450 * time.Millisecond, Ping: 20 * time.Second, Drain: 10 * time.Second, Open: 10 * time.Second}
+// DefaultTimes are the times that hold outside of tests.
+var DefaultTimes = Times{Check: 450 * time.Millisecond, Ping: 20 * time.Second, Drain: 10 * time.Second, Open: 10 * time.Second}
 
 // Limits of one message, in bytes. OpenAI accepts events of 15 MB.
 const (
@@ -37,16 +37,16 @@ const (
 
 // Session is one session. All fields up to ID are required.
 type Session struct {
-	Near, Far  Conn // the client, the provider
-	Controller Controller
-	Times      Times
-	Memory     *egress.Memory // of large messages
-	Tenant     string         // the organization charged for the memory
-	ID         string         // for ids of the gateway's own events
-	Model      string         // the model requested from the provider
-	Names      []string       // other names of it by which the client may have opened the session
-	Guard      Guard          // nil: nothing is judged
-	Opening    []byte         // an event that counts as the client's first; nil: none
+	Client, Provider Conn // the client, the provider
+	Controller       Controller
+	Times            Times
+	Memory           *egress.Memory // of large messages
+	Tenant           string         // the organization charged for the memory
+	ID               string         // for ids of the gateway's own events
+	Model            string         // the model requested from the provider
+	Names            []string       // other names of it by which the client may have opened the session
+	Guard            Guard          // nil: nothing is judged
+	FirstMessage     []byte         // an event that counts as the client's first; nil: none
 
 	turns   turns
 	stands  standing
@@ -72,9 +72,9 @@ func (s *Session) Run(ctx context.Context) Result {
 	defer stop()
 	s.turns.begin(s.Model)
 	watch := Watch{
-		Times: s.Times, Checker: s.Controller, Over: s.stands.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []Conn{s.Near, s.Far},
+		Times: s.Times, Checker: s.Controller, Done: s.stands.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []Conn{s.Client, s.Provider},
 	}
-	watch.Begin()
+	watch.Start()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -86,8 +86,8 @@ func (s *Session) Run(ctx context.Context) Result {
 	watch.End()
 	s.stands.forget()
 	s.turns.leave()
-	s.Far.Drop()
-	s.Near.Linger()
+	s.Provider.Drop()
+	s.Client.Linger()
 	return s.stands.result(fromNear)
 }
 
@@ -95,12 +95,12 @@ func (s *Session) Run(ctx context.Context) Result {
 func (s *Session) fromNear() error {
 	var reader realtime.Reader
 	said := func(binary bool, p []byte) error { return s.clientSaid(&reader, binary, p) }
-	if s.Opening != nil {
-		if err := said(false, s.Opening); err != nil {
+	if s.FirstMessage != nil {
+		if err := said(false, s.FirstMessage); err != nil {
 			return err
 		}
 	}
-	in := inlet{conn: s.Near, most: MaxFromClient}
+	in := inlet{conn: s.Client, most: MaxFromClient}
 	in.lease.Of(s.Memory, s.Tenant)
 	return in.each(s.context, said)
 }
@@ -115,7 +115,7 @@ func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) err
 	}
 	e, err := reader.Read(p)
 	id := e.ID // also of an event that a guardrail changes
-	var asked Turn
+	var asked Reservation
 	if err == nil {
 		p, err = s.guarded(reader, &e)
 	}
@@ -135,7 +135,7 @@ func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) err
 	if asked != nil {
 		s.turns.await(asked, id)
 	}
-	if err := s.Far.Write(binary, p); err != nil {
+	if err := s.Provider.Write(binary, p); err != nil {
 		return nil // the provider is gone; its reader reports why
 	}
 	return nil
@@ -155,7 +155,7 @@ func (s *Session) guarded(reader *realtime.Reader, e *realtime.Event) ([]byte, e
 }
 
 // judge inspects a client event. It returns the turn of a response that the event requests.
-func (s *Session) judge(e *realtime.Event) (Turn, error) {
+func (s *Session) judge(e *realtime.Event) (Reservation, error) {
 	switch e.Type {
 	case realtime.SessionUpdate, realtime.SessionOld:
 		asks, err := e.Session()
@@ -217,7 +217,7 @@ func once(twice string) error {
 }
 
 // begin has a response admitted. event is the client's request for it; nil if there is none.
-func (s *Session) begin(asks *realtime.ResponseRequest, event []byte) (Turn, error) {
+func (s *Session) begin(asks *realtime.ResponseRequest, event []byte) (Reservation, error) {
 	if s.stands.isDraining() {
 		return nil, &fault.Fault{Code: fault.ServiceUnavailable, Message: "The gateway is restarting; open a new session", RetryAfter: time.Second}
 	}
@@ -231,7 +231,7 @@ func (s *Session) begin(asks *realtime.ResponseRequest, event []byte) (Turn, err
 	if output == 0 && !asks.Unbounded {
 		output = s.turns.bound()
 	}
-	return s.Controller.Begin(&Wanted{Input: s.turns.input() + int64(len(event)), HeldIn: heldIn, Output: output, Unbounded: asks.Unbounded, Event: event})
+	return s.Controller.Reserve(&ResponseLimits{Input: s.turns.input() + int64(len(event)), UnboundedField: heldIn, Output: output, Unbounded: asks.Unbounded, Event: event})
 }
 
 // refuse reports a fault to the client, and ends the session if the fault does.
@@ -240,15 +240,15 @@ func (s *Session) refuse(f *fault.Fault, about string) {
 		s.tell(f, about)
 		return
 	}
-	Briefly(func() { s.tell(f, about) })
+	BeforeClosing(func() { s.tell(f, about) })
 	s.end(Policy, f.Message, f)
 }
 
 // toldWithin is how long a client that is being disconnected has to receive the reason.
 const toldWithin = 500 * time.Millisecond
 
-// Briefly sends a client the reason before it is disconnected, without waiting long for it.
-func Briefly(tell func()) {
+// BeforeClosing sends a client the reason before it is disconnected, without waiting long for it.
+func BeforeClosing(tell func()) {
 	told := make(chan struct{})
 	go func() { // ends when the client has received it, or is gone
 		defer close(told)
@@ -273,14 +273,14 @@ func (s *Session) tell(f *fault.Fault, about string) {
 	} else {
 		told = realtime.AppendError(nil, f, id, about)
 	}
-	_ = s.Near.Write(false, told) // a client that is gone is detected by its reader
+	_ = s.Client.Write(false, told) // a client that is gone is detected by its reader
 }
 
 // fromFar reads the provider until it disconnects, or until the work left by a disconnected
 // client is done.
 func (s *Session) fromFar() {
 	var reader realtime.Reader
-	in := inlet{conn: s.Far, most: MaxFromProvider}
+	in := inlet{conn: s.Provider, most: MaxFromProvider}
 	in.lease.Of(s.Memory, s.Tenant)
 	s.providerLeft(in.each(s.context, func(binary bool, p []byte) error { return s.providerSaid(&reader, binary, p) }))
 }
@@ -302,13 +302,13 @@ func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
 		return &Ended{NotUTF8, "a text message must be UTF-8"}
 	}
 	e, err := reader.Read(p)
-	judged := Judged{Stays: err == nil || s.Guard == nil || !s.Guard.Judges()} // a message that is not an event cannot be judged
+	judged := Judgement{Unchanged: err == nil || s.Guard == nil || !s.Guard.JudgesResponses()} // a message that is not an event cannot be judged
 	if err == nil {
 		if s.Guard != nil {
 			judged = s.Guard.Provider(&e)
 		}
 		if judged.Err != nil {
-			return Unheld(judged.Err)
+			return NoMemory(judged.Err)
 		}
 		if judged.Body != nil {
 			e = e.WithBody(judged.Body)
@@ -316,9 +316,9 @@ func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
 		s.learn(&e)
 	}
 	for _, back := range judged.Back {
-		_ = s.Far.Write(false, back) // a provider that is gone is detected by its reader
+		_ = s.Provider.Write(false, back) // a provider that is gone is detected by its reader
 	}
-	if judged.Stays {
+	if judged.Unchanged {
 		s.give(binary, p)
 	}
 	for _, told := range judged.Replies {
@@ -330,8 +330,8 @@ func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
 // give sends the client a message, unless the session is over.
 func (s *Session) give(binary bool, p []byte) {
 	if s.stands.gives(len(p)) {
-		if err := s.Near.Write(binary, p); err != nil {
-			s.clientLeft(&Ended{Lost, ""})
+		if err := s.Client.Write(binary, p); err != nil {
+			s.clientLeft(&Ended{CloseAbnormal, ""})
 		}
 	}
 }
@@ -391,6 +391,6 @@ func (s *Session) created(e *realtime.Event) {
 		return
 	}
 	s.turns.cancels(d.ID)
-	_ = s.Far.Write(false, realtime.Cancel(d.ID)) // a provider that is gone is detected by its reader
+	_ = s.Provider.Write(false, realtime.Cancel(d.ID)) // a provider that is gone is detected by its reader
 	s.refuse(fault.From(err), "")
 }

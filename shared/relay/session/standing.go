@@ -137,7 +137,7 @@ func (st *standing) result(fromNear error) Result {
 	if e := st.ended; e != nil {
 		return Result{Code: e.Code, Reason: e.Reason, Fault: st.why, ByProvider: st.byFar, FromClient: st.in, ToClient: st.out}
 	}
-	e := &Ended{Code: Lost}
+	e := &Ended{Code: CloseAbnormal}
 	errors.As(fromNear, &e)
 	return Result{Code: e.Code, Reason: e.Reason, ByClient: true, FromClient: st.in, ToClient: st.out}
 }

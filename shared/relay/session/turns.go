@@ -50,13 +50,13 @@ func tokensOf(u pricing.Usage) tokens {
 // awaited is a response that was requested and has not started.
 type awaited struct {
 	event string // id of the client's event; "" when it gave none
-	turn  Turn
+	turn  Reservation
 }
 
 // running is a response under way.
 type running struct {
-	turn      Turn   // nil: none was admitted
-	made      tokens // by the length of the output received
+	turn      Reservation // nil: none was admitted
+	made      tokens      // by the length of the output received
 	cancelled bool
 }
 
@@ -107,14 +107,14 @@ func (t *turns) room() error {
 	return fault.Newf(fault.RateLimited, "", "%d responses of this session are requested or in progress; wait for one of them", maxAwaited)
 }
 
-func (t *turns) await(turn Turn, event string) {
+func (t *turns) await(turn Reservation, event string) {
 	t.mu.Lock()
 	t.awaited = append(t.awaited, awaited{event, turn})
 	t.mu.Unlock()
 }
 
 // open records a response that has started.
-func (t *turns) open(id string, turn Turn) {
+func (t *turns) open(id string, turn Reservation) {
 	t.mu.Lock()
 	if t.running == nil {
 		t.running = make(map[string]running)
@@ -167,7 +167,7 @@ func (t *turns) note(id string) bool {
 
 // done removes the turn of a response that has ended; nil if it has none. known is false if it
 // ended before. Its usage is in d, estimated if the provider does not report it.
-func (t *turns) done(d *realtime.Done) (turn Turn, known bool) {
+func (t *turns) done(d *realtime.Done) (turn Reservation, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, runs := t.running[d.ID]
@@ -216,7 +216,7 @@ func (t *turns) made(id string, bytes int, audio bool) {
 // failed removes the turn that a provider's error is about; nil if none is waiting. An error
 // without an event id is assumed to be about the first; if that response starts anyway, it is
 // admitted again.
-func (t *turns) failed(event string) Turn {
+func (t *turns) failed(event string) Reservation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, a := range t.awaited {

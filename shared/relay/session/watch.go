@@ -15,7 +15,7 @@ import (
 type Watch struct {
 	Times   Times
 	Checker Checker
-	Over    func() bool          // reports that the checks can end
+	Done    func() bool          // reports that the checks can end
 	Refuse  func(f *fault.Fault) // is called with the reason why the session may not continue
 	Ends    []Conn               // the connections that are pinged
 
@@ -34,8 +34,8 @@ type Checker interface {
 	Fail(where string, err error)
 }
 
-// Begin starts the checks.
-func (w *Watch) Begin() {
+// Start starts the checks.
+func (w *Watch) Start() {
 	w.pinged = time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +51,7 @@ func (w *Watch) tick() {
 	w.busy.Add(1)
 	w.mu.Unlock()
 	defer w.busy.Done()
-	if !w.Over() {
+	if !w.Done() {
 		w.look()
 	}
 	w.mu.Lock()
@@ -89,9 +89,9 @@ func (w *Watch) End() {
 
 // Controller admits and charges the responses of a session.
 type Controller interface {
-	// Begin checks that a response may be made and reserves the most it can cost. The error is a
+	// Reserve checks that a response may be made and reserves the most it can cost. The error is a
 	// fault of the caller's key, of a limit or of a budget.
-	Begin(what *Wanted) (Turn, error)
+	Reserve(what *ResponseLimits) (Reservation, error)
 	// ChargeLate charges a response that was made without a reservation.
 	ChargeLate(d *realtime.Done, event []byte)
 	// ChargeTranscript charges the transcription of a client's audio, which is reported after it is done.
@@ -101,39 +101,39 @@ type Controller interface {
 	// Names rejects a client's message that names an object that another workspace has stored at
 	// the provider.
 	Names(message []byte) error
-	// Made records the owner of the session that a handle resumes, before the client gets the
+	// RecordHandle records the owner of the session that a handle resumes, before the client gets the
 	// handle.
-	Made(handle string) error
+	RecordHandle(handle string) error
 	Checker
 }
 
 // Guard judges the content of a session.
 type Guard interface {
-	// Judges reports whether anything is judged now.
-	Judges() bool
+	// JudgesResponses reports whether anything is judged now.
+	JudgesResponses() bool
 	// Client judges a client event. It returns its replacement, nil for the event itself. An
 	// error rejects the event.
 	Client(e *realtime.Event, hears bool) ([]byte, error)
 	// Provider judges a provider event. It is called by one goroutine.
-	Provider(e *realtime.Event) Judged
+	Provider(e *realtime.Event) Judgement
 	// Refusal returns the event that reports a fault of Client to the client.
 	Refusal(f *fault.Fault, id, about string) []byte
 }
 
-// Judged is the result of judging a provider event.
-type Judged struct {
-	Stays   bool     // it is forwarded unchanged
-	Replies [][]byte // sent to the client instead
-	Back    [][]byte // sent to the provider
-	Body    []byte   // the event as it is charged; nil: unchanged
-	Err     error    // the session must end: there is no memory for held content
+// Judgement is the result of judging a provider event.
+type Judgement struct {
+	Unchanged bool     // it is forwarded unchanged
+	Replies   [][]byte // sent to the client instead
+	Back      [][]byte // sent to the provider
+	Body      []byte   // the event as it is charged; nil: unchanged
+	Err       error    // the session must end: there is no memory for held content
 }
 
-// Wanted is a response that is to be made.
-type Wanted struct {
-	Input  int64  // most tokens that it may read
-	HeldIn string // field of the session by which the provider adds input of any length; "": none
-	Output int64  // most output tokens; 0: no limit is stated
+// ResponseLimits is a response that is to be made.
+type ResponseLimits struct {
+	Input          int64  // most tokens that it may read
+	UnboundedField string // field of the session by which the provider adds input of any length; "": none
+	Output         int64  // most output tokens; 0: no limit is stated
 	// Unbounded: it states that it has no limit, whatever that of the session is.
 	Unbounded bool
 	Event     []byte // of the client that requests it; nil: the provider started it automatically
@@ -142,8 +142,8 @@ type Wanted struct {
 	Model   string // that it is charged as; "": the session's
 }
 
-// Turn is a response in progress, with its reservation. Each is ended once.
-type Turn interface {
+// Reservation is a response in progress, with its reservation. Each is ended once.
+type Reservation interface {
 	// End charges the response. event is the provider's last event about it.
 	End(d *realtime.Done, event []byte)
 	// Drop releases the reservation: the provider made nothing. refused is the provider's own

@@ -49,28 +49,28 @@ var addedWords = [...]struct {
 
 // adds returns the fields of the target's body that the client did not write.
 func (tg *Target) adds() (a added) {
-	if tg.Req.Route.Client == nil || tg.To.Dialect == nil {
+	if tg.Req.Route.Client == nil || tg.Choice.Dialect == nil {
 		return 0
 	}
-	if tg.Stream && !tg.WantUsage && tg.To.RequestsUsage() {
+	if tg.Stream && !tg.WantUsage && tg.Choice.RequestsUsage() {
 		a |= addedStreamOptions
 	}
 	if tg.SameDialect() || tg.Decoded == nil {
 		return a
 	}
-	switch tg.To.Dialect.Name() {
+	switch tg.Choice.Dialect.Name() {
 	case provider.Converse:
-		if tg.To.Traits.SystemTurns {
+		if tg.Choice.Traits.SystemTurns {
 			a |= addedSystemTurns
 		}
 	case provider.OpenAIChat, provider.OpenAIResponses:
-		if tg.To.Traits.PromptCacheKey && chat.Fields(tg.Decoded.Extra).Find("prompt_cache_key") == nil {
+		if tg.Choice.Traits.PromptCacheKey && chat.Fields(tg.Decoded.Extra).Find("prompt_cache_key") == nil {
 			a |= addedCacheKey
 		}
-		if tg.To.Traits.Breakpoints && !tg.Decoded.Breakpoints {
+		if tg.Choice.Traits.Breakpoints && !tg.Decoded.Breakpoints {
 			a |= addedBreakpoints
 		}
-		if tg.Decoded.Format.AssumedStrict && !tg.To.Traits.NoAssumedStrict {
+		if tg.Decoded.Format.AssumedStrict && !tg.Choice.Traits.NoAssumedStrict {
 			a |= addedStrict
 		}
 	}
@@ -87,19 +87,19 @@ func plain(t chat.Traits, a added) chat.Traits {
 	return t
 }
 
-// RefusedAdded returns the added fields that a host's rejection names.
-func (tg *Target) RefusedAdded(f *fault.Fault) (refused added) {
+// RejectedFields returns the added fields that a host's rejection names.
+func (tg *Target) RejectedFields(f *fault.Fault) (refused added) {
 	if f == nil {
 		return 0
 	}
-	if route := tg.To.refusedRoute(f); route != 0 {
+	if route := tg.Choice.refusedRoute(f); route != 0 {
 		return route
 	}
 	told := chat.ProviderErrorOf(f)
 	if tg.Req.Route.Client == nil || told == nil || told.Status != http.StatusBadRequest && told.Status != http.StatusUnprocessableEntity {
 		return 0
 	}
-	ours := tg.adds() &^ tg.To.leaves
+	ours := tg.adds() &^ tg.Choice.leaves
 	for _, w := range addedWords {
 		if ours&w.what != 0 && (strings.Contains(told.Param, w.word) || strings.Contains(told.Message, w.word)) {
 			refused |= w.what
@@ -108,12 +108,12 @@ func (tg *Target) RefusedAdded(f *fault.Fault) (refused added) {
 	return refused
 }
 
-// LeaveOut removes fields from those added for the target.
-func (tg *Target) LeaveOut(refused added) {
+// OmitAdded removes fields from those added for the target.
+func (tg *Target) OmitAdded(refused added) {
 	if refused&addedNative != 0 {
 		tg.byOwn()
 	}
-	tg.To.leaveOut(refused)
+	tg.Choice.leaveOut(refused)
 }
 
 func (t *Choice) leaveOut(a added) {
@@ -121,10 +121,10 @@ func (t *Choice) leaveOut(a added) {
 	t.Traits = plain(t.Traits, a)
 }
 
-// LearnRefused remembers the fields that the target's host has rejected.
-func (tg *Target) LearnRefused(refused added) {
+// CacheRejected remembers the fields that the target's host has rejected.
+func (tg *Target) CacheRejected(refused added) {
 	if refused = refused.lasting(); refused != 0 {
-		tg.Means.plainer.learn(tg.To.hostModel(), refused, tg.Req.Now())
+		tg.Deps.plainer.learn(tg.Choice.hostModel(), refused, tg.Req.Now())
 	}
 }
 
@@ -191,27 +191,27 @@ func (p *plainer) apply(to *Target, now func() time.Time) {
 	if !p.used.Load() {
 		return
 	}
-	of := to.To.hostModel()
+	of := to.Choice.hostModel()
 	if known := p.place(of).Load(); known != nil && known.of == of && now().Before(known.until) {
-		to.To.leaveOut(known.leaves)
+		to.Choice.leaveOut(known.leaves)
 	}
 }
 
-// Remember stores the signed reasoning of a response for a client that cannot return it.
-func (tg *Target) Remember(signed []chat.Signed) {
-	if !tg.Strict() || tg.SameDialect() && !tg.To.forgets {
+// StoreReasoning stores the signed reasoning of a response for a client that cannot return it.
+func (tg *Target) StoreReasoning(signed []chat.Signed) {
+	if !tg.Strict() || tg.SameDialect() && !tg.Choice.forgets {
 		return
 	}
 	for _, s := range signed {
-		if err := tg.Means.Memory.Put(tg.Req.Ctx, tg.Req.Who.Scope, s); err != nil {
+		if err := tg.Deps.Memory.Put(tg.Req.Ctx, tg.Req.Principal.Scope, s); err != nil {
 			tg.Req.Fail("remember reasoning", err)
 		}
 	}
 }
 
-// Recall returns stored reasoning to the dialect that encodes the next turn.
-func (tg *Target) Recall(toolCallID string) []chat.Part {
-	parts, err := tg.Means.Memory.Get(tg.Req.Ctx, tg.Req.Who.Scope, toolCallID)
+// LoadReasoning returns stored reasoning to the dialect that encodes the next turn.
+func (tg *Target) LoadReasoning(toolCallID string) []chat.Part {
+	parts, err := tg.Deps.Memory.Get(tg.Req.Ctx, tg.Req.Principal.Scope, toolCallID)
 	if err != nil {
 		tg.Req.Fail("recall reasoning", err)
 	}
@@ -225,20 +225,20 @@ func Restore(tg *Target, body []byte) []byte {
 	if !ok || !tg.Strict() {
 		return body
 	}
-	body, tg.To.forgets = client.Restore(body, &tg.To.Traits, tg.Recall)
+	body, tg.Choice.forgets = client.Restore(body, &tg.Choice.Traits, tg.LoadReasoning)
 	return body
 }
 
-// Forgets reports whether Remember stores the reasoning of a response that is forwarded.
-func Forgets(tg *Target) bool { return tg.To.forgets }
+// StoresForwarded reports whether StoreReasoning stores the reasoning of a response that is forwarded.
+func StoresForwarded(tg *Target) bool { return tg.Choice.forgets }
 
-// RememberForwarded is Remember for a complete response that is forwarded.
-func RememberForwarded(tg *Target, response []byte) {
-	if !tg.To.forgets || !bytes.Contains(response, []byte(`"tool_calls"`)) {
+// StoreForwardedReasoning is StoreReasoning for a complete response that is forwarded.
+func StoreForwardedReasoning(tg *Target, response []byte) {
+	if !tg.Choice.forgets || !bytes.Contains(response, []byte(`"tool_calls"`)) {
 		return
 	}
-	if r, err := tg.To.Dialect.DecodeResponse(response, &tg.To.Traits); err == nil {
-		tg.Remember(r.Signed())
+	if r, err := tg.Choice.Dialect.DecodeResponse(response, &tg.Choice.Traits); err == nil {
+		tg.StoreReasoning(r.Signed())
 	}
 }
 
@@ -246,7 +246,7 @@ func RememberForwarded(tg *Target, response []byte) {
 // the client has not set store to false, and the provider is reached by translation.
 func StoresItems(tg *Target) bool {
 	_, ok := tg.Req.Route.Client.(chat.Referring)
-	return ok && tg.Req.Route.Operation == provider.ResponsesCreate && tg.To.Dialect != nil && !tg.SameDialect() && ownership.StoresItems(tg.Body.In)
+	return ok && tg.Req.Route.Operation == provider.ResponsesCreate && tg.Choice.Dialect != nil && !tg.SameDialect() && ownership.StoresItems(tg.Body.In)
 }
 
 // StoreItems stores the items of a response before the client gets it. If it fails, a later
@@ -256,11 +256,11 @@ func StoreItems(tg *Target, response []byte) {
 	if id == "" {
 		return
 	}
-	if err := tg.Means.Memory.PutOutput(tg.Req.Ctx, tg.Req.Who.Scope, id, items); err != nil {
+	if err := tg.Deps.Memory.PutOutput(tg.Req.Ctx, tg.Req.Principal.Scope, id, items); err != nil {
 		tg.Req.Fail("store items", err)
 		return
 	}
-	if err := tg.Means.Memory.PutInput(tg.Req.Ctx, tg.Req.Who.Scope, id, tg.To.continues, tg.To.input); err != nil {
+	if err := tg.Deps.Memory.PutInput(tg.Req.Ctx, tg.Req.Principal.Scope, id, tg.Choice.continues, tg.Choice.input); err != nil {
 		tg.Req.Fail("store input", err)
 	}
 }
@@ -271,8 +271,8 @@ func Echoed(tg *Target) *chat.Request {
 		return tg.Body.LegacyOnly()
 	}
 	src := tg.Body.In
-	if tg.To.inlined != nil {
-		src = tg.To.inlined
+	if tg.Choice.inlined != nil {
+		src = tg.Choice.inlined
 	}
 	r, err := tg.Req.Route.Client.DecodeRequest(src)
 	if err != nil {
@@ -289,24 +289,24 @@ func inlineItems(tg *Target) (err error) {
 	if !ok || tg.Req.Route.Operation != provider.ResponsesCreate {
 		return nil
 	}
-	tg.To.inlined, err = client.Inline(tg.Body.In, chat.Stored{
+	tg.Choice.inlined, err = client.Inline(tg.Body.In, chat.Stored{
 		Output: func(id string) ([]byte, error) {
-			items, err := tg.Means.Memory.Output(tg.Req.Ctx, tg.Req.Who.Scope, id)
+			items, err := tg.Deps.Memory.Output(tg.Req.Ctx, tg.Req.Principal.Scope, id)
 			if err != nil {
 				return nil, fault.Unavailable(err)
 			}
 			return items, nil
 		},
 		Conversation: func(id string, most int) (items []byte, err error) {
-			if items, tg.To.continues, err = tg.Means.Memory.Conversation(tg.Req.Ctx, tg.Req.Who.Scope, id, most); err != nil {
+			if items, tg.Choice.continues, err = tg.Deps.Memory.Conversation(tg.Req.Ctx, tg.Req.Principal.Scope, id, most); err != nil {
 				return nil, fault.Unavailable(err)
 			}
 			return items, nil
 		},
 	})
 	if err == nil && !tg.SameDialect() {
-		if tg.To.previous, tg.To.input = client.Input(tg.Body.In); tg.To.input == nil && tg.To.continues != nil {
-			tg.To.input = []byte("[]")
+		if tg.Choice.previous, tg.Choice.input = client.Input(tg.Body.In); tg.Choice.input == nil && tg.Choice.continues != nil {
+			tg.Choice.input = []byte("[]")
 		}
 	}
 	return err
@@ -315,7 +315,7 @@ func inlineItems(tg *Target) (err error) {
 // stores returns the size of output up to which the response is stored; zero if it is not. A
 // response without its input cannot be continued, and does not count as stored.
 func (tg *Target) stores() int {
-	if !StoresItems(tg) || !ownership.StoresInput(tg.To.continues, tg.To.input) {
+	if !StoresItems(tg) || !ownership.StoresInput(tg.Choice.continues, tg.Choice.input) {
 		return 0
 	}
 	return ownership.MaxOutput
@@ -329,7 +329,7 @@ func (tg *Target) Unmark(body []byte) ([]byte, []chat.Lost) {
 		route = tg.native
 	}
 	client, ok := route.Client.(chat.Unmarker)
-	if !ok || tg.native == nil && (tg.To.Dialect == nil || !tg.SameDialect()) {
+	if !ok || tg.native == nil && (tg.Choice.Dialect == nil || !tg.SameDialect()) {
 		return body, nil
 	}
 	return client.Unmark(body)
@@ -338,7 +338,7 @@ func (tg *Target) Unmark(body []byte) ([]byte, []chat.Lost) {
 // formOf returns the form in the request, nil if it has none. A passed-through form is read only
 // with a credential that several workspaces use.
 func formOf(tg *Target) (*form.Form, error) {
-	if tg.Body.Form != nil || !tg.To.Wall.Shared {
+	if tg.Body.Form != nil || !tg.Choice.Isolation.Shared {
 		return tg.Body.Form, nil
 	}
 	return passedForm(tg)
@@ -374,9 +374,9 @@ func (tg *Target) BodyFault() *fault.Fault {
 // passedForm reads the form of a passed-through request, nil if it has none. The bytes read
 // precede the rest of the body again.
 func passedForm(tg *Target) (*form.Form, error) {
-	if tg.To.form != nil || tg.Req.Route.Shape != routes.Raw || tg.Body.In != nil || !tg.Body.Multipart() ||
+	if tg.Choice.form != nil || tg.Req.Route.BodyMode != routes.Raw || tg.Body.In != nil || !tg.Body.Multipart() ||
 		tg.Req.Req.Body == nil || tg.Req.Req.Body == http.NoBody || tg.Req.Req.ContentLength == 0 {
-		return tg.To.form, nil
+		return tg.Choice.form, nil
 	}
 	boundary, err := form.BoundaryOf(admission.SingleHeader(tg.Req.Req.Header, "Content-Type"))
 	if err != nil {
@@ -398,7 +398,7 @@ func passedForm(tg *Target) (*form.Form, error) {
 	case err != nil:
 		return nil, err
 	}
-	tg.To.form = f
+	tg.Choice.form = f
 	tg.Req.Req.Body = &resumed{bytes.NewReader(f.Head()), tg.Req.Req.Body}
 	return f, nil
 }

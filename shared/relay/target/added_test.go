@@ -33,21 +33,21 @@ func TestARefusedCacheKeyIsLeftOut(t *testing.T) {
 		"what was not added":    {refusal(400, "stream_options", ""), false, 0},
 		"no answer of the host": {fault.New(fault.ProviderUnreachable, "", "x"), false, 0},
 	} {
-		call := newTarget(&Means{})
-		call.Req.Route = &routes.Route{Shape: routes.Unified, Client: anthropic.Messages{}}
-		call.To.Target.Provider, _ = provider.ByID("openai")
-		call.To.Dialect, call.To.Traits.PromptCacheKey = openai.Chat{}, true
+		call := newTarget(&Deps{})
+		call.Req.Route = &routes.Route{BodyMode: routes.Unified, Client: anthropic.Messages{}}
+		call.Choice.Target.Provider, _ = provider.ByID("openai")
+		call.Choice.Dialect, call.Choice.Traits.PromptCacheKey = openai.Chat{}, true
 		call.Decoded = &chat.Request{}
 		if c.own {
 			call.Decoded.Extra = append(call.Decoded.Extra, chat.Field{Name: "prompt_cache_key", Raw: []byte(`"k"`)})
 		}
-		if got := call.RefusedAdded(c.a); got != c.refused {
+		if got := call.RejectedFields(c.a); got != c.refused {
 			t.Errorf("%s: %b, want %b", name, got, c.refused)
 			continue
 		}
-		call.To.leaveOut(c.refused)
-		if call.To.Traits.PromptCacheKey == (c.refused != 0) {
-			t.Errorf("%s: the key is sent: %v", name, call.To.Traits.PromptCacheKey)
+		call.Choice.leaveOut(c.refused)
+		if call.Choice.Traits.PromptCacheKey == (c.refused != 0) {
+			t.Errorf("%s: the key is sent: %v", name, call.Choice.Traits.PromptCacheKey)
 		}
 	}
 }

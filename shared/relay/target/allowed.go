@@ -18,11 +18,11 @@ import (
 
 // named sets the model from the path of a passed-through request, regardless of its body.
 func named(tg *Target, p *provider.Provider) error {
-	if tg.Req.Route.Shape != routes.Raw {
+	if tg.Req.Route.BodyMode != routes.Raw {
 		return nil
 	}
 	if model := p.PathModel(tg.Body.RawPath()); model != "" {
-		tg.To.Model = model
+		tg.Choice.Model = model
 	}
 	return readVideo(tg)
 }
@@ -36,21 +36,21 @@ func readVideo(tg *Target) error {
 	if err != nil || f == nil {
 		return err
 	}
-	if model, _ := f.Get("model"); model != "" && tg.To.Model == "" {
-		tg.To.Model = model
+	if model, _ := f.Get("model"); model != "" && tg.Choice.Model == "" {
+		tg.Choice.Model = model
 	}
 	order := body.DemandOfForm(tg.Body.RawPath(), f.Get, tg.Req.Req.ContentLength)
 	if !f.Complete() {
 		order.Size = "" // it may follow the files
 	}
-	tg.To.order = &order
+	tg.Choice.order = &order
 	return nil
 }
 
 // hidden reports whether the request may name a model that cannot be read here: after the files
 // of a form, or in the rows of a batch.
 func hidden(tg *Target) bool {
-	return tg.Req.Route.AnyModel || (tg.To.Model == "" || tg.Body.Form != nil && tg.Body.Form.Nameless) && (tg.Body.Unread || prompted(tg))
+	return tg.Req.Route.AnyModel || (tg.Choice.Model == "" || tg.Body.Form != nil && tg.Body.Form.Nameless) && (tg.Body.UnknownModel || prompted(tg))
 }
 
 // mayCall checks the models that the request names against those that the settings allow.
@@ -58,18 +58,18 @@ func mayCall(tg *Target, p *provider.Provider) error {
 	if len(tg.Req.Org.Settings.AllowedModels) == 0 {
 		return nil
 	}
-	if hidden(tg) && !(tg.Req.Route.Shape == routes.Raw && tg.Body.Multipart()) {
+	if hidden(tg) && !(tg.Req.Route.BodyMode == routes.Raw && tg.Body.Multipart()) {
 		return fault.New(fault.ModelNotAllowed, "model", "The settings allow only some models, and the model of this body cannot be read; send it as plain JSON, and not as rows of a batch")
 	}
-	if err := tg.MayCall(p, tg.To.Model); err != nil {
+	if err := tg.MayCall(p, tg.Choice.Model); err != nil {
 		return err
 	}
 	switch {
-	case tg.Req.Route.Shape == routes.Raw:
+	case tg.Req.Route.BodyMode == routes.Raw:
 		return mayCallPassed(tg, p)
 	case tg.Body.Form != nil && !tg.Req.Route.NoModel:
 		return mayCallInForm(tg, p, tg.Body.Form, true)
-	case tg.Body.Form != nil || tg.Body.Unread:
+	case tg.Body.Form != nil || tg.Body.UnknownModel:
 		return nil // an upload, or a body with its model in the path
 	}
 	return mayCallAll(tg, p, tg.Body.In)
@@ -85,11 +85,11 @@ func mayCallPassed(tg *Target, p *provider.Provider) error {
 			return err
 		}
 	}
-	models := []string{tg.To.Model}
+	models := []string{tg.Choice.Model}
 	if p.PathModel(tg.Body.RawPath()) == "" {
 		models = append(models, pathModels(tg.Body.RawPath())...)
 	}
-	if leaf := tg.To.Leaf; leaf.Model == "" && len(tg.Body.In) > 0 { // not what a config has put in its place
+	if leaf := tg.Choice.Leaf; leaf.Model == "" && len(tg.Body.In) > 0 { // not what a config has put in its place
 		models = append(models, tg.Body.Model, leaf.DefaultModel)
 	}
 	named := false
@@ -111,9 +111,9 @@ func mayCallPassed(tg *Target, p *provider.Provider) error {
 			}
 			named = named || len(modelsInForm(f)) > 0
 		}
-	case tg.Body.Unread && !isMedia(kind):
+	case tg.Body.UnknownModel && !isMedia(kind):
 		return fault.New(fault.ModelNotAllowed, "content-type", "The settings allow some models only, and the models of this body cannot be read; send it as plain JSON")
-	case len(tg.Body.In) > 0 && !tg.Body.Unread:
+	case len(tg.Body.In) > 0 && !tg.Body.UnknownModel:
 		others, err := otherModels(tg.Body.In)
 		if err != nil {
 			return err
@@ -172,7 +172,7 @@ func mayRunModel(method, escapedPath string, at *ownership.Path, p *provider.Pro
 	switch {
 	case p.CountsTokens(escapedPath):
 		return false
-	case at.Evasive || at.Collection == "" || at.Collection == "models":
+	case at.Ambiguous || at.Collection == "" || at.Collection == "models":
 		return true
 	}
 	return at.ID == "" && !withoutModels[at.Collection] && !at.Free(method, escapedPath, p.Serves(provider.ResponsesCreate))
@@ -189,7 +189,7 @@ func mayCallInForm(tg *Target, p *provider.Provider, f *form.Form, replaced bool
 	if err := mayCallEach(tg, p, named); err != nil {
 		return err
 	}
-	if at := tg.Body.StoredPath(); !at.TakesUploads() || at.Evasive {
+	if at := tg.Body.StoredPath(); !at.TakesUploads() || at.Ambiguous {
 		if field := modelFile(f); field != "" {
 			return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and %s is a file; send it as a field of text", field)
 		}

@@ -17,9 +17,9 @@ func TestClaimsStandBelowTheCredential(t *testing.T) {
 		{[]string{"print", "integration"}, []string{"print", "integration"}},
 		{nil, []string{"integration"}},
 	} {
-		o := Bookings{newTarget(nil)}
-		o.Target.Req.Who = new(identity.Principal)
-		o.Target.To.Saved, o.Target.To.Wall = &saved.Provider{IntegrationID: "integration"}, ownership.Wall{Places: c.known}
+		o := ChargeClaims{newTarget(nil)}
+		o.Target.Req.Principal = new(identity.Principal)
+		o.Target.Choice.Saved, o.Target.Choice.Isolation = &saved.Provider{IntegrationID: "integration"}, ownership.TenantIsolation{Places: c.known}
 		if _, places := o.places(); !slices.Equal(places, c.want) {
 			t.Errorf("%v, want %v", places, c.want)
 		}

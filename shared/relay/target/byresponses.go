@@ -43,16 +43,16 @@ func wantsResponses(h http.Header) bool {
 // byResponses sends a conversation to /responses if its model accepts tools with reasoning only
 // there. body is the request for the target.
 func byResponses(tg *Target, body []byte) {
-	if tg.Req.Route.Client == nil || tg.To.Dialect == nil || tg.To.Op != provider.Chat || tg.To.Dialect.Name() != provider.OpenAIChat {
+	if tg.Req.Route.Client == nil || tg.Choice.Dialect == nil || tg.Choice.Op != provider.Chat || tg.Choice.Dialect.Name() != provider.OpenAIChat {
 		return
 	}
-	asked := wantsResponses(tg.Req.Req.Header) && tg.To.Target.Provider.Serves(provider.ResponsesCreate)
-	when := tg.To.Target.ToolsByResponses(tg.To.Model)
+	asked := wantsResponses(tg.Req.Req.Header) && tg.Choice.Target.Provider.Serves(provider.ResponsesCreate)
+	when := tg.Choice.Target.ToolsByResponses(tg.Choice.Model)
 	if !asked && (when == provider.NeverByResponses || !reasonsWithTools(body, when)) {
 		return
 	}
-	if d := tg.Means.Dialects[provider.OpenAIResponses]; d != nil {
-		tg.To.Dialect, tg.To.Op = d, provider.ResponsesCreate
+	if d := tg.Deps.Dialects[provider.OpenAIResponses]; d != nil {
+		tg.Choice.Dialect, tg.Choice.Op = d, provider.ResponsesCreate
 	}
 }
 
@@ -109,26 +109,26 @@ func toolsIn(body []byte, outer wire.Span) wire.Span {
 // effective applies the target's config to the client's body. The result determines whether the
 // response is a stream, whether it reports usage, and what it may cost.
 func effective(tg *Target) error {
-	tg.DemandOwn()
-	if tg.To.order != nil {
-		body.SetUnits(&tg.Demands, *tg.To.order)
+	tg.ResetDemands()
+	if tg.Choice.order != nil {
+		body.SetUnits(&tg.Demands, *tg.Choice.order)
 	}
-	body, other := tg.Body.In, tg.To.Prompt != tg.Body.Filled
+	body, other := tg.Body.In, tg.Choice.Prompt != tg.Body.Prompt
 	switch {
 	case other:
-		body = tg.To.Prompt.Body
-	case tg.To.inlined != nil:
-		body, other = tg.To.inlined, true
+		body = tg.Choice.Prompt.Body
+	case tg.Choice.inlined != nil:
+		body, other = tg.Choice.inlined, true
 	}
-	if len(body) == 0 || tg.To.Leaf.Plain() && !other {
+	if len(body) == 0 || tg.Choice.Leaf.Plain() && !other {
 		if err := byWay(tg, body); err != nil {
 			return err
 		}
 		return withinBounds(tg, tg.Body.Excess())
 	}
 	var err error
-	if !tg.To.Leaf.Plain() {
-		if body, err = tg.To.Leaf.Apply(nil, body); err != nil {
+	if !tg.Choice.Leaf.Plain() {
+		if body, err = tg.Choice.Leaf.Apply(nil, body); err != nil {
 			return err
 		}
 	}
@@ -137,14 +137,14 @@ func effective(tg *Target) error {
 
 // Rewrite replaces the client's body by src, the result of a config or a guardrail.
 func Rewrite(tg *Target, src []byte) error {
-	tg.To.Body = src
+	tg.Choice.Body = src
 	if err := mayName(tg, src); err != nil {
 		return err
 	}
-	if tg.Req.Route.Shape == routes.Raw && tg.Body.Like() == nil && tg.Req.Req.Method == http.MethodPost {
-		body.SetUnits(&tg.Demands, body.Demand(tg.Body.RawPath(), src, int64(len(src))))
+	if tg.Req.Route.BodyMode == routes.Raw && tg.Body.Counterpart() == nil && tg.Req.Req.Method == http.MethodPost {
+		body.SetUnits(&tg.Demands, body.UnitsOf(tg.Body.RawPath(), src, int64(len(src))))
 	}
-	if tg.Req.Route.Shape != routes.Unified {
+	if tg.Req.Route.BodyMode != routes.Unified {
 		return nil
 	}
 	if err := byWay(tg, src); err != nil {
@@ -168,12 +168,12 @@ func Rewrite(tg *Target, src []byte) error {
 // mayName checks a body that the client did not write: a config's parameters may name the same
 // models and stored objects as the client's body.
 func mayName(tg *Target, body []byte) error {
-	if tg.To.Target.Provider != nil {
-		if err := mayCallAll(tg, tg.To.Target.Provider, body); err != nil {
+	if tg.Choice.Target.Provider != nil {
+		if err := mayCallAll(tg, tg.Choice.Target.Provider, body); err != nil {
 			return err
 		}
 	}
-	if tg.To.Saved == nil || !tg.To.Wall.On {
+	if tg.Choice.Saved == nil || !tg.Choice.Isolation.Enabled {
 		return nil
 	}
 	body, _ = tg.Unmark(body)
@@ -202,5 +202,5 @@ func withinBounds(tg *Target, excess []chat.Excess) error {
 	if len(excess) == 0 {
 		return nil
 	}
-	return tg.To.Traits.Extended.Within(excess)
+	return tg.Choice.Traits.Extended.Within(excess)
 }

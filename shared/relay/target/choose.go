@@ -25,13 +25,13 @@ func reach(tg *Target, leaf *route.Leaf) error {
 	if tg.native != nil {
 		tg.Req.ServeAs(tg.native) // the previous target had its own dialect
 	}
-	tg.To = Choice{Leaf: leaf, Model: tg.Body.Model, lenient: leaf.Lenient, Timeout: leaf.Timeout, Forward: leaf.Forward}
-	tg.To.Names.Option = leaf.Path
-	if tg.Req.Ask.Timeout > 0 {
-		tg.To.Timeout = tg.Req.Ask.Timeout
+	tg.Choice = Choice{Leaf: leaf, Model: tg.Body.Model, lenient: leaf.Lenient, Timeout: leaf.Timeout, Forward: leaf.Forward}
+	tg.Choice.Names.Option = leaf.Path
+	if tg.Req.Headers.Timeout > 0 {
+		tg.Choice.Timeout = tg.Req.Headers.Timeout
 	}
-	if len(tg.Req.Ask.Forward) > 0 {
-		tg.To.Forward = tg.Req.Ask.Forward
+	if len(tg.Req.Headers.Forward) > 0 {
+		tg.Choice.Forward = tg.Req.Headers.Forward
 	}
 	own, err := fill(tg, leaf)
 	if err != nil {
@@ -39,10 +39,10 @@ func reach(tg *Target, leaf *route.Leaf) error {
 	}
 	slug, model := leaf.Slug, leaf.Model
 	if model != "" {
-		tg.To.Model = model
+		tg.Choice.Model = model
 	}
 	if slug == "" && leaf.Provider == "" {
-		slug = tg.Plan.SlugAskedOr(leaf, own)
+		slug = tg.Plan.RequestedSlugOr(leaf, own)
 	}
 	if slug != "" {
 		err = chooseSaved(tg, slug)
@@ -52,21 +52,21 @@ func reach(tg *Target, leaf *route.Leaf) error {
 	if err != nil {
 		return err
 	}
-	if !tg.Req.Rehearsing { // a dry run calls no token service and no catalog
-		tg.To.Target.Signer, tg.To.Target.Trusting = tg.Means.Tokens, tg.Means.Trusting
+	if !tg.Req.DryRun { // a dry run calls no token service and no catalog
+		tg.Choice.Target.Signer, tg.Choice.Target.Trusting = tg.Deps.Tokens, tg.Deps.Trusting
 	}
-	tg.To.Names.Provider, tg.To.Names.Model = tg.To.Target.Provider.ID, tg.To.Model
+	tg.Choice.Names.Provider, tg.Choice.Names.Model = tg.Choice.Target.Provider.ID, tg.Choice.Model
 	return speak(tg)
 }
 
 // chooseSaved uses a saved provider. Its credential goes only to the provider's own address or
 // to the host saved with it.
 func chooseSaved(tg *Target, slug string) error {
-	s, err := saved.Load(tg.Req.Ctx, tg.Req.View, tg.Req.Who.Scope, slug, tg.Req.Start)
+	s, err := saved.Load(tg.Req.Ctx, tg.Req.View, tg.Req.Principal.Scope, slug, tg.Req.StartTime)
 	if err != nil {
 		return err
 	}
-	tg.To.asked = s.Provider
+	tg.Choice.asked = s.Provider
 	if host, field := hostAsked(tg); host != "" && !sameHost(host, s.CustomHost) {
 		return storedWithAddress(field)
 	}
@@ -76,8 +76,8 @@ func chooseSaved(tg *Target, slug string) error {
 	if err := mayCall(tg, s.Provider); err != nil {
 		return err
 	}
-	if tg.To.Model != "" {
-		if err := s.Allows(tg.To.Model); err != nil {
+	if tg.Choice.Model != "" {
+		if err := s.Allows(tg.Choice.Model); err != nil {
 			return err
 		}
 	} else if hidden(tg) && s.Integration.Restricts() {
@@ -86,7 +86,7 @@ func chooseSaved(tg *Target, slug string) error {
 	if err := mayPass(tg, s.Provider, true); err != nil {
 		return err
 	}
-	opened := s.Ready(tg.Req.Start)
+	opened := s.Ready(tg.Req.StartTime)
 	if opened == nil {
 		if opened, err = s.Open(tg.Req.Ctx, tg.opening()); err != nil {
 			return err
@@ -103,29 +103,29 @@ func chooseSaved(tg *Target, slug string) error {
 	if err := staysPut(tg, s, cred); err != nil {
 		return err
 	}
-	tg.To.Saved, tg.To.Subjects = s, s.Subjects
-	tg.To.Target = provider.Target{Provider: s.Provider, Saved: true, Credential: *cred, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
-	if m := s.Model(tg.To.Model); m != nil && m.Configurations != nil {
+	tg.Choice.Saved, tg.Choice.Subjects = s, s.Subjects
+	tg.Choice.Target = provider.Target{Provider: s.Provider, Saved: true, Credential: *cred, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
+	if m := s.Model(tg.Choice.Model); m != nil && m.Configurations != nil {
 		if m.Configurations.CustomHost != "" {
-			tg.To.Target.CustomHost = m.Configurations.CustomHost
+			tg.Choice.Target.CustomHost = m.Configurations.CustomHost
 		}
 		if headers := opened.ModelHeaders[m.Slug]; headers != nil {
-			tg.To.Target.CustomHeaders = headers
+			tg.Choice.Target.CustomHeaders = headers
 		}
 	}
-	tg.To.Names.Slug, tg.To.Names.Integration = s.Slug, s.IntegrationID
+	tg.Choice.Names.Slug, tg.Choice.Names.Integration = s.Slug, s.IntegrationID
 	return nil
 }
 
 // opening returns the dependencies for opening saved credentials.
 func (tg *Target) opening() *saved.Means {
-	return &saved.Means{Sealer: tg.Means.Sealer, Secrets: tg.Means.Secrets, View: tg.Req.View, Scope: tg.Req.Who.Scope, Now: tg.Req.Start, Rehearsing: tg.Req.Rehearsing}
+	return &saved.Means{Sealer: tg.Deps.Sealer, Secrets: tg.Deps.Secrets, View: tg.Req.View, Scope: tg.Req.Principal.Scope, Now: tg.Req.StartTime, Rehearsing: tg.Req.DryRun}
 }
 
 // CredentialRefused records that the target's provider did not accept its credential.
 func (tg *Target) CredentialRefused() {
-	if tg.To.Saved != nil && !tg.Req.Rehearsing {
-		tg.To.Saved.Refused(tg.Req.Ctx, tg.opening())
+	if tg.Choice.Saved != nil && !tg.Req.DryRun {
+		tg.Choice.Saved.Refused(tg.Req.Ctx, tg.opening())
 	}
 }
 
@@ -135,13 +135,13 @@ func chooseDirect(tg *Target, leaf *route.Leaf) error {
 	name := leaf.Provider
 	inline := name == ""
 	if inline {
-		name = tg.Req.Ask.Provider
+		name = tg.Req.Headers.Provider
 	}
 	if name == "" {
-		if f := withheldAnyway(tg.Req.Route.Shape, tg.Body.RawPath); f != nil {
+		if f := withheldAnyway(tg.Req.Route.BodyMode, tg.Body.RawPath); f != nil {
 			return f
 		}
-		if f := tg.Req.Route.Mistaken(tg.Req.Req.Method, tg.Req.Req.URL.EscapedPath()); f != nil {
+		if f := tg.Req.Route.MisdirectedFault(tg.Req.Req.Method, tg.Req.Req.URL.EscapedPath()); f != nil {
 			return f
 		}
 		return fault.New(fault.MissingProvider, "x-gateway-provider", "Either x-gateway-config or x-gateway-provider header is required; or name a saved provider in the model as @slug/model")
@@ -180,15 +180,15 @@ func chooseDirect(tg *Target, leaf *route.Leaf) error {
 		}
 		cred = cred.Or(sent)
 	}
-	tg.To.Target = provider.Target{Provider: p, Credential: cred, CallerKey: true, Saved: saved}
-	tg.To.Target.CustomHost, _ = hostAsked(tg)
-	if host, field := tg.To.Target.OwnHost(); host != "" {
-		checked, err := tg.Means.Hosts.Check(host, field)
+	tg.Choice.Target = provider.Target{Provider: p, Credential: cred, CallerKey: true, Saved: saved}
+	tg.Choice.Target.CustomHost, _ = hostAsked(tg)
+	if host, field := tg.Choice.Target.OwnHost(); host != "" {
+		checked, err := tg.Deps.Hosts.Check(host, field)
 		if err != nil {
 			return err
 		}
-		if tg.To.Target.CustomHost != "" {
-			tg.To.Target.CustomHost = trimSlash(checked)
+		if tg.Choice.Target.CustomHost != "" {
+			tg.Choice.Target.CustomHost = trimSlash(checked)
 		}
 	}
 	return nil
@@ -196,12 +196,12 @@ func chooseDirect(tg *Target, leaf *route.Leaf) error {
 
 // speak determines the target's dialect on this route.
 func speak(tg *Target) error {
-	p := tg.To.Target.Provider
+	p := tg.Choice.Target.Provider
 	switch {
-	case tg.Req.Route.Shape == routes.Raw:
+	case tg.Req.Route.BodyMode == routes.Raw:
 		return nil
-	case tg.Req.Route.Shape == routes.Listing:
-		tg.To.Op = tg.Req.Route.Operation
+	case tg.Req.Route.BodyMode == routes.Listing:
+		tg.Choice.Op = tg.Req.Route.Operation
 		return nil
 	}
 	if err := needsModel(tg); err != nil {
@@ -210,26 +210,26 @@ func speak(tg *Target) error {
 	if tg.Req.Route.Client == nil {
 		return speakOperation(tg)
 	}
-	name, op, ok := tg.To.Target.UpstreamDialect(tg.Req.Route.Operation, tg.Req.Route.Client.Name(), tg.To.Model)
-	if tg.Req.Route.Passed() != nil && ok && name == tg.Req.Route.Client.Name() && !(tg.Req.Route.InPath && tg.To.Model != tg.Body.ID) {
+	name, op, ok := tg.Choice.Target.UpstreamDialect(tg.Req.Route.Operation, tg.Req.Route.Client.Name(), tg.Choice.Model)
+	if tg.Req.Route.Passed() != nil && ok && name == tg.Req.Route.Client.Name() && !(tg.Req.Route.InPath && tg.Choice.Model != tg.Body.ID) {
 		return pass(tg)
 	}
 	if tg.Req.Route.Streams && tg.Req.Route.Client.Name() == provider.Gemini && tg.Req.Req.URL.Query().Get("alt") != "sse" {
 		return fault.Invalid("alt", "alt must be sse: the stream of %s is translated, which is only supported as events", p.ID)
 	}
 	if ok {
-		tg.To.Dialect, ok = tg.Means.Dialects[name]
+		tg.Choice.Dialect, ok = tg.Deps.Dialects[name]
 	}
 	if !ok {
 		return Unsupported(tg.Req.Route.Endpoint, p)
 	}
-	if tg.To.Model == "" && !tg.SameDialect() {
+	if tg.Choice.Model == "" && !tg.SameDialect() {
 		return fault.Invalid("model", "is required: %s has no stored prompts that name one", p.ID)
 	}
-	tg.To.Op, tg.To.Traits = op, tg.To.Target.TraitsFor(tg.Req.Ctx, tg.To.Model)
-	tg.Means.plainer.apply(tg, tg.Req.Now)
-	tg.To.Upstream = tg.To.Target.UpstreamModel(tg.To.Model)
-	tg.Loss.Strict, tg.Loss.StrictAnswer = tg.Req.Ask.NoLoss, tg.Strict()
+	tg.Choice.Op, tg.Choice.Traits = op, tg.Choice.Target.TraitsFor(tg.Req.Ctx, tg.Choice.Model)
+	tg.Deps.plainer.apply(tg, tg.Req.Now)
+	tg.Choice.Upstream = tg.Choice.Target.UpstreamModel(tg.Choice.Model)
+	tg.Loss.Strict, tg.Loss.StrictAnswer = tg.Req.Headers.NoLoss, tg.Strict()
 	if err := inlineItems(tg); err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func speak(tg *Target) error {
 func pass(tg *Target) error {
 	tg.native = tg.Req.Route
 	tg.Req.ServeAs(tg.native.Passed())
-	if err := mayPass(tg, tg.To.Target.Provider, tg.To.Target.Saved); err != nil || tg.To.Saved == nil {
+	if err := mayPass(tg, tg.Choice.Target.Provider, tg.Choice.Target.Saved); err != nil || tg.Choice.Saved == nil {
 		return err
 	}
 	return mayUse(tg)
@@ -249,29 +249,29 @@ func pass(tg *Target) error {
 // speakOperation determines how the target accepts an operation that is not a conversation: in
 // the client's own format, or by a translator.
 func speakOperation(tg *Target) error {
-	tg.Loss.Strict, tg.Loss.StrictAnswer = tg.Req.Ask.NoLoss, false
-	if tg.Req.Route.Operation == provider.GeminiCountTokens && tg.To.Target.Provider.ID == "google" && tg.To.Model == tg.Body.ID {
+	tg.Loss.Strict, tg.Loss.StrictAnswer = tg.Req.Headers.NoLoss, false
+	if tg.Req.Route.Operation == provider.GeminiCountTokens && tg.Choice.Target.Provider.ID == "google" && tg.Choice.Model == tg.Body.ID {
 		return pass(tg)
 	}
-	if tg.Req.Route.Local != nil && tg.To.Target.DialectOf(tg.Req.Route.Operation, tg.To.Model) == "" {
-		tg.To.Op, tg.To.Local = tg.Req.Route.Operation, true
+	if tg.Req.Route.Local != nil && tg.Choice.Target.DialectOf(tg.Req.Route.Operation, tg.Choice.Model) == "" {
+		tg.Choice.Op, tg.Choice.Local = tg.Req.Route.Operation, true
 		return nil
 	}
-	p, op := tg.To.Target.Provider, tg.Req.Route.Operation
+	p, op := tg.Choice.Target.Provider, tg.Req.Route.Operation
 	if err := needsRecording(tg, op); err != nil {
 		return err
 	}
 	if op == provider.BatchesOutput {
 		op = provider.BatchesGet // the batch names the file with its output
 	}
-	name := tg.To.Target.DialectOf(op, tg.To.Model)
-	tg.To.Jobs = tg.Means.Jobs[name]
-	if tg.To.Carrier = tg.Means.Carriers[name]; tg.To.Carrier == nil && tg.To.Jobs == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !tg.Through() && (tg.Req.Route.Live() == nil || name == "") {
+	name := tg.Choice.Target.DialectOf(op, tg.Choice.Model)
+	tg.Choice.Jobs = tg.Deps.Jobs[name]
+	if tg.Choice.Translator = tg.Deps.Translators[name]; tg.Choice.Translator == nil && tg.Choice.Jobs == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !tg.UsesRoutePath() && (tg.Req.Route.Live() == nil || name == "") {
 		return Unsupported(tg.Req.Route.Endpoint, p)
 	}
-	tg.To.Op, tg.To.Traits = op, tg.To.Target.TraitsFor(tg.Req.Ctx, tg.To.Model)
-	if tg.To.Model != "" && !(tg.Req.Route.NoModel && tg.Body.Model == "") {
-		tg.To.Upstream = tg.To.Target.UpstreamModel(tg.To.Model)
+	tg.Choice.Op, tg.Choice.Traits = op, tg.Choice.Target.TraitsFor(tg.Req.Ctx, tg.Choice.Model)
+	if tg.Choice.Model != "" && !(tg.Req.Route.NoModel && tg.Body.Model == "") {
+		tg.Choice.Upstream = tg.Choice.Target.UpstreamModel(tg.Choice.Model)
 	}
 	return nil
 }
@@ -279,19 +279,19 @@ func speakOperation(tg *Target) error {
 // fill renders the target's own prompt, if it has one, instead of the request's. It returns the
 // saved provider that the body names.
 func fill(tg *Target, leaf *route.Leaf) (slug string, err error) {
-	tg.To.Prompt = tg.Body.Filled
-	if leaf.PromptID == "" || tg.Body.Filled == nil || leaf.PromptID == tg.Body.Filled.RequestedName {
+	tg.Choice.Prompt = tg.Body.Prompt
+	if leaf.PromptID == "" || tg.Body.Prompt == nil || leaf.PromptID == tg.Body.Prompt.RequestedName {
 		return tg.Body.Slug, nil
 	}
-	by, err := tg.Body.FilledBy(leaf.PromptID)
+	by, err := tg.Body.RenderPrompt(leaf.PromptID)
 	if err != nil {
 		return "", err
 	}
-	if by.Compiled.Type != tg.Body.Filled.Compiled.Type {
-		return "", fault.Newf(fault.InvalidConfig, "prompt_id", "The prompt of this target has the type %s, and the request has the type %s", by.Compiled.Type, tg.Body.Filled.Compiled.Type)
+	if by.Compiled.Type != tg.Body.Prompt.Compiled.Type {
+		return "", fault.Newf(fault.InvalidConfig, "prompt_id", "The prompt of this target has the type %s, and the request has the type %s", by.Compiled.Type, tg.Body.Prompt.Compiled.Type)
 	}
-	tg.To.Prompt = by
-	slug, tg.To.Model = body.ModelOf(by)
+	tg.Choice.Prompt = by
+	slug, tg.Choice.Model = body.ModelOf(by)
 	return slug, nil
 }
 
@@ -306,10 +306,10 @@ func storedWithAddress(field string) error {
 // hostAsked returns the custom host of the request or of the config, and the field that holds
 // it.
 func hostAsked(tg *Target) (host, field string) {
-	if tg.Req.Ask.CustomHost != "" {
-		return tg.Req.Ask.CustomHost, "x-gateway-custom-host"
+	if tg.Req.Headers.CustomHost != "" {
+		return tg.Req.Headers.CustomHost, "x-gateway-custom-host"
 	}
-	return tg.To.Leaf.CustomHost, "custom_host"
+	return tg.Choice.Leaf.CustomHost, "custom_host"
 }
 
 // staysPut rejects values that would redirect a saved provider: headers, and fields of a config
@@ -318,10 +318,10 @@ func staysPut(tg *Target, s *saved.Provider, cred *provider.Credential) error {
 	if field := cred.MovedBy(s.Provider, tg.Req.Req.Header); field != "" {
 		return storedWithAddress(field)
 	}
-	if tg.Plan.Config.ID != "" || len(tg.To.Leaf.Fields) == 0 {
+	if tg.Plan.Config.ID != "" || len(tg.Choice.Leaf.Fields) == 0 {
 		return nil
 	}
-	if field := cred.MovedByFields(s.Provider, tg.To.Leaf.Fields); field != "" {
+	if field := cred.MovedByFields(s.Provider, tg.Choice.Leaf.Fields); field != "" {
 		return storedWithAddress(field)
 	}
 	return nil
@@ -334,7 +334,7 @@ func staysWithConfig(tg *Target, p *provider.Provider, cred *provider.Credential
 	if inline {
 		return storedWithAddress("x-gateway-provider")
 	}
-	if host := tg.Req.Ask.CustomHost; host != "" && !sameHost(host, tg.To.Leaf.CustomHost) {
+	if host := tg.Req.Headers.CustomHost; host != "" && !sameHost(host, tg.Choice.Leaf.CustomHost) {
 		return storedWithAddress("x-gateway-custom-host")
 	}
 	if field := cred.MovedBy(p, tg.Req.Req.Header); field != "" {

@@ -26,9 +26,9 @@ type SecretMask struct {
 
 // Secrets returns those of the last called target, and the tokens derived from them.
 func (m *SecretMask) Secrets() []string {
-	all := Keys(m.Target, m.Target.To.Target.Secrets(nil, true))
+	all := Keys(m.Target, m.Target.Choice.Target.Secrets(nil, true))
 	for name, values := range m.Sent {
-		if !record.Hides(name, nil) && name != m.Target.To.Target.Provider.Auth.Name {
+		if !record.IsSensitive(name, nil) && name != m.Target.Choice.Target.Provider.Auth.Name {
 			continue
 		}
 		for _, v := range values {
@@ -42,16 +42,16 @@ func (m *SecretMask) Secrets() []string {
 
 // Head is mask.Header for the head of a successful response.
 func (m *SecretMask) Head(h http.Header) {
-	if m.Target.To.Target.Provider == nil {
+	if m.Target.Choice.Target.Provider == nil {
 		return
 	}
 	var room [8]string
-	mask.Header(h, m.Target.To.Target.Secrets(room[:0], false))
+	mask.Header(h, m.Target.Choice.Target.Secrets(room[:0], false))
 }
 
 // Fault redacts secrets in the text of an error.
 func (m *SecretMask) Fault(f *fault.Fault) {
-	if f == nil || m.Target.To.Target.Provider == nil {
+	if f == nil || m.Target.Choice.Target.Provider == nil {
 		return
 	}
 	secrets := m.Secrets()
@@ -79,13 +79,13 @@ func (m *SecretMask) Raw(resp *http.Response) error {
 	if m.Target.Req.Req.Method == http.MethodHead {
 		return nil
 	}
-	if len(resp.Header["Content-Encoding"]) > 0 && !m.Target.To.Target.Saved {
+	if len(resp.Header["Content-Encoding"]) > 0 && !m.Target.Choice.Target.Saved {
 		return nil // the credential is the caller's own
 	}
 	if egress.Inflate(resp, 0) != nil {
 		return &fault.Fault{
 			Code: fault.ProviderError, Source: fault.SourceProvider, StatusCode: max(resp.StatusCode, 300),
-			Message: m.Target.To.Target.Provider.ID + " rejected the request with an unsupported content-encoding; request gzip or none",
+			Message: m.Target.Choice.Target.Provider.ID + " rejected the request with an unsupported content-encoding; request gzip or none",
 		}
 	}
 	resp.Body = mask.NewBody(resp.Body, secrets)
@@ -95,7 +95,7 @@ func (m *SecretMask) Raw(resp *http.Response) error {
 // Repeats reports whether a successful response repeats a credential, so that it must not be
 // cached.
 func (m *SecretMask) Repeats(out []byte) bool {
-	for _, s := range m.Target.To.Target.Secrets(nil, false) {
+	for _, s := range m.Target.Choice.Target.Secrets(nil, false) {
 		if bytes.Contains(out, []byte(s)) {
 			return true
 		}
@@ -106,7 +106,7 @@ func (m *SecretMask) Repeats(out []byte) bool {
 // CustomNames appends the names of headers that the target's credential adds. Their values may
 // be credentials regardless of the name.
 func (m *SecretMask) CustomNames(dst []string) []string {
-	for _, custom := range [...]map[string]string{m.Target.To.Target.CustomHeaders, m.Target.To.Target.Credential.CustomHeaders} {
+	for _, custom := range [...]map[string]string{m.Target.Choice.Target.CustomHeaders, m.Target.Choice.Target.Credential.CustomHeaders} {
 		for name := range custom {
 			dst = append(dst, http.CanonicalHeaderKey(name))
 		}
@@ -173,7 +173,7 @@ func EvalRowsElsewhere(escapedPath string, body []byte) bool {
 // mayReadRows rejects a new batch with rows in a file that is not read here, if several
 // workspaces use the credential: the rows may name objects of others.
 func mayReadRows(tg *Target) error {
-	if tg.Req.Route.Shape != routes.Raw || tg.Req.Req.Method != http.MethodPost {
+	if tg.Req.Route.BodyMode != routes.Raw || tg.Req.Req.Method != http.MethodPost {
 		return nil
 	}
 	field, at := RowsFile(tg.Body.RawPath(), tg.Body.In), tg.Body.StoredPath()
@@ -186,7 +186,7 @@ func mayReadRows(tg *Target) error {
 // ErrorDialect returns the dialect in which the client of a route without a dialect of its
 // own reads errors: that of the SDK that requests the path. It is "" where that is OpenAI's.
 func ErrorDialect(tg *Target) string {
-	switch tg.Req.Route.Shape {
+	switch tg.Req.Route.BodyMode {
 	case routes.Listing:
 		switch {
 		case tg.Req.Req.Header["Anthropic-Version"] != nil:
@@ -195,7 +195,7 @@ func ErrorDialect(tg *Target) string {
 			return provider.Gemini
 		}
 	case routes.Raw:
-		return sdkDialect(tg.To.asked, tg.Req.Req.Header, tg.Body.RawPath())
+		return sdkDialect(tg.Choice.asked, tg.Req.Req.Header, tg.Body.RawPath())
 	}
 	return ""
 }
@@ -203,7 +203,7 @@ func ErrorDialect(tg *Target) string {
 // ListsAsGoogle reports whether the response of a Listing route goes unchanged from Google to its
 // client.
 func (tg *Target) ListsAsGoogle() bool {
-	return tg.Req.Route.Shape == routes.Listing && tg.To.Target.Provider.ID == "google" && routes.GoogleClient(tg.Req.Req.Header)
+	return tg.Req.Route.BodyMode == routes.Listing && tg.Choice.Target.Provider.ID == "google" && routes.GoogleClient(tg.Req.Req.Header)
 }
 
 // GoogleListURL returns the address of a list, or of a model, that is read as Google's client asks.
@@ -215,7 +215,7 @@ func (tg *Target) GoogleListURL() (*url.URL, error) {
 			page.Set(name, from.Get(name))
 		}
 	}
-	raw, err := tg.To.Target.PassthroughURL("/v1beta"+tg.Body.RawPath(), page.Encode())
+	raw, err := tg.Choice.Target.PassthroughURL("/v1beta"+tg.Body.RawPath(), page.Encode())
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func TestWhatIsSecretInACredential(t *testing.T) {
 func TestDerivedTokensAreHidden(t *testing.T) {
 	t.Parallel()
 	c := SecretMask{Target: &Target{}}
-	c.Target.To.Target.Provider, _ = provider.ByID("bedrock")
+	c.Target.Choice.Target.Provider, _ = provider.ByID("bedrock")
 	c.Sent = http.Header{
 		"Authorization":        {"AWS4-HMAC-SHA256 Credential=AKIA/2026, SignedHeaders=host, Signature=00112233445566778899"},
 		"X-Amz-Security-Token": {"session-token-0123456789"}, "Accept": {"application/json"},

@@ -24,23 +24,23 @@ import (
 // accept it, unless the body has content that only the host's own dialect supports. body is the
 // request for the target.
 func byNative(tg *Target, body []byte) error {
-	if tg.Req.Route.Client == nil || tg.To.Dialect == nil || tg.To.Op != provider.Chat || tg.To.leaves&addedNative != 0 {
+	if tg.Req.Route.Client == nil || tg.Choice.Dialect == nil || tg.Choice.Op != provider.Chat || tg.Choice.leaves&addedNative != 0 {
 		return nil
 	}
 	shape := tg.Req.Route.Client.Name()
-	op := tg.To.Target.Native(shape, tg.To.Model)
-	d := tg.Means.Dialects[shape]
-	if op == "" || d == nil || staysWithOwn(body, shape, tg.To.Model) {
+	op := tg.Choice.Target.Native(shape, tg.Choice.Model)
+	d := tg.Deps.Dialects[shape]
+	if op == "" || d == nil || staysWithOwn(body, shape, tg.Choice.Model) {
 		return nil
 	}
-	tg.To.Dialect, tg.To.Op = d, op
+	tg.Choice.Dialect, tg.Choice.Op = d, op
 	return mayRefer(tg)
 }
 
 // byOwn switches the conversation back to the host's own dialect.
 func (tg *Target) byOwn() {
-	if d := tg.Means.Dialects[tg.To.Target.Provider.Dialect]; d != nil {
-		tg.To.Dialect, tg.To.Op = d, provider.Chat
+	if d := tg.Deps.Dialects[tg.Choice.Target.Provider.Dialect]; d != nil {
+		tg.Choice.Dialect, tg.Choice.Op = d, provider.Chat
 	}
 }
 
@@ -247,16 +247,16 @@ func (t *Choice) OwnHost(address string) bool {
 	return err == nil && u.User == nil && strings.EqualFold(u.Scheme, own.Scheme) && strings.EqualFold(u.Host, own.Host)
 }
 
-// NoAnswer is the cause of a call without a response. Its text is the message for the record,
+// NoResponse is the cause of a call without a response. Its text is the message for the record,
 // which states the cause and no address.
-type NoAnswer struct {
+type NoResponse struct {
 	text string
 	err  error
 }
 
-func (n *NoAnswer) Error() string { return n.text }
+func (n *NoResponse) Error() string { return n.text }
 
-func (n *NoAnswer) Unwrap() error { return n.err }
+func (n *NoResponse) Unwrap() error { return n.err }
 
 // seesProviders are the scopes of callers that may know the address of a provider.
 var seesProviders = []string{"providers.read", "virtual_keys.read"}
@@ -267,13 +267,13 @@ func Unreachable(tg *Target, host string, err error) *fault.Fault {
 	if egress.Refused(err) {
 		return fault.From(err)
 	}
-	name := "The provider " + tg.To.Target.Provider.ID
-	why := &NoAnswer{name + " " + egress.NoAnswer(err), err}
+	name := "The provider " + tg.Choice.Target.Provider.ID
+	why := &NoResponse{name + " " + egress.NoAnswer(err), err}
 	f := fault.New(fault.ProviderUnreachable, "", name+" did not answer").WithCause(why)
-	if slices.ContainsFunc(seesProviders, tg.Req.Who.Has) {
+	if slices.ContainsFunc(seesProviders, tg.Req.Principal.Has) {
 		at := host
-		if tg.To.Saved != nil {
-			at = "@" + tg.To.Saved.Slug + " at " + host
+		if tg.Choice.Saved != nil {
+			at = "@" + tg.Choice.Saved.Slug + " at " + host
 		}
 		f.Message = name + " (" + at + ") " + egress.NoAnswer(err)
 	}
@@ -281,8 +281,8 @@ func Unreachable(tg *Target, host string, err error) *fault.Fault {
 	return f
 }
 
-// StreamBroke returns the fault for a response that ended prematurely.
-func (t *Choice) StreamBroke(err error) *fault.Fault {
+// TruncatedFault returns the fault for a response that ended prematurely.
+func (t *Choice) TruncatedFault(err error) *fault.Fault {
 	var f *fault.Fault
 	if errors.As(err, &f) {
 		return f

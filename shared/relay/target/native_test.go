@@ -69,11 +69,11 @@ func TestWhatOnlyConverseCarriesStaysThere(t *testing.T) {
 
 // atNative returns a target that is called in its client's dialect.
 func atNative() *Target {
-	c := newTarget(&Means{})
-	c.To.Target.Provider, _ = provider.ByID("bedrock")
-	c.Req.Route = &routes.Route{Shape: routes.Unified, Client: anthropic.Messages{}}
-	c.To.Dialect = anthropic.Messages{}
-	c.To.Op, c.To.Model = provider.NativeMessages, "anthropic.claude-opus-5"
+	c := newTarget(&Deps{})
+	c.Choice.Target.Provider, _ = provider.ByID("bedrock")
+	c.Req.Route = &routes.Route{BodyMode: routes.Unified, Client: anthropic.Messages{}}
+	c.Choice.Dialect = anthropic.Messages{}
+	c.Choice.Op, c.Choice.Model = provider.NativeMessages, "anthropic.claude-opus-5"
 	return c
 }
 
@@ -94,7 +94,7 @@ func TestAPathIsUnknownByAWSsOwnWords(t *testing.T) {
 		{200, none + strings.Repeat(" ", maxUnknown), 200},
 	} {
 		resp := &http.Response{StatusCode: c.status, ContentLength: int64(len(c.body)), Body: io.NopCloser(strings.NewReader(c.body))}
-		got := atNative().To.Unrouted(resp)
+		got := atNative().Choice.Unrouted(resp)
 		rest, err := io.ReadAll(got.Body)
 		if got.StatusCode != c.want || string(rest) != c.body || err != nil {
 			t.Errorf("%d %.80s: %d %q %v", c.status, c.body, got.StatusCode, rest, err)
@@ -131,18 +131,18 @@ func TestWhyANativeRouteIsLeft(t *testing.T) {
 		{refusal(403, "not authorized", ""), 0},
 	} {
 		call := atNative()
-		if got := call.RefusedAdded(c.f); got != c.want {
+		if got := call.RejectedFields(c.f); got != c.want {
 			t.Errorf("%d %q: %b, want %b", c.f.StatusCode, c.f.Message, got, c.want)
 			continue
 		}
 		if lasting := c.want.lasting(); lasting != 0 {
-			call.Means.plainer.learn(call.To.hostModel(), lasting, now)
+			call.Deps.plainer.learn(call.Choice.hostModel(), lasting, now)
 		}
 		for after, want := range map[time.Duration]bool{0: c.want == addedNative, learned - 1: c.want == addedNative, learned: false} {
 			later := atNative()
-			later.Means = call.Means
-			later.Means.plainer.apply(later, func() time.Time { return now.Add(after) })
-			if got := later.To.leaves&addedNative != 0; got != want {
+			later.Deps = call.Deps
+			later.Deps.plainer.apply(later, func() time.Time { return now.Add(after) })
+			if got := later.Choice.leaves&addedNative != 0; got != want {
 				t.Errorf("%d %v: remembered %v after %v", c.f.StatusCode, chat.ProviderErrorOf(c.f).Message, got, after)
 			}
 		}

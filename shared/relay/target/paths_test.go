@@ -42,8 +42,8 @@ func TestPathsOfSDKsAreDecided(t *testing.T) {
 			excepted = excepted || f[2] == begin || strings.HasSuffix(begin, "/") && strings.HasPrefix(f[2], begin)
 		}
 		at := ownership.PathOf(path)
-		owned := at.Collection != "" && at.ID != "" && !at.Evasive
-		if !owned && !excepted && !routes.Takes(path) && routes.Withholds(path, f[1]) == "" {
+		owned := at.Collection != "" && at.ID != "" && !at.Ambiguous
+		if !owned && !excepted && !routes.IsReserved(path) && routes.WithheldReason(path, f[1]) == "" {
 			t.Errorf("%s (%s) is neither owned nor withheld", f[2], f[1])
 		}
 	}

@@ -25,15 +25,15 @@ func rotated(tg *Target, s *saved.Provider, opened *saved.Opened) (*provider.Cre
 	if len(opened.Credentials) == 0 {
 		return opened.Credential, nil
 	}
-	r := rotating{ring: tg.Means.Rotation.Of(tg.Req.Ctx, s.IntegrationScope(), s.IntegrationID), list: opened.Credentials}
+	r := rotating{ring: tg.Deps.Rotation.Of(tg.Req.Ctx, s.IntegrationScope(), s.IntegrationID), list: opened.Credentials}
 	var ok bool
 	if r.at, ok = r.ring.Pick(r.list, 0, rand.Uint32()); !ok {
 		f := fault.Newf(fault.ProviderError, "provider", "The provider rejected all %d credentials of @%s with 401; save new keys, or save the same ones again", len(r.list), s.Slug)
 		f.StatusCode = http.StatusUnauthorized
 		return nil, f
 	}
-	tg.To.rotates = r
-	tg.To.Names.Credential = r.list[r.at].Label
+	tg.Choice.rotates = r
+	tg.Choice.Names.Credential = r.list[r.at].Label
 	return r.list[r.at].Credential, nil
 }
 
@@ -46,8 +46,8 @@ func CredentialAnswered(tg *Target, status int, h http.Header) {
 	if status == http.StatusUnauthorized {
 		tg.CredentialRefused()
 	}
-	r := &tg.To.rotates
-	if r.ring == nil || tg.Req.Rehearsing {
+	r := &tg.Choice.rotates
+	if r.ring == nil || tg.Req.DryRun {
 		return
 	}
 	switch {
@@ -70,7 +70,7 @@ func CredentialAnswered(tg *Target, status int, h http.Header) {
 // Rotates reports whether a response with this status may be followed by a call with another
 // credential of the target.
 func Rotates(tg *Target, status int) bool {
-	return tg.To.rotates.ring != nil && (status == http.StatusUnauthorized || status == http.StatusTooManyRequests)
+	return tg.Choice.rotates.ring != nil && (status == http.StatusUnauthorized || status == http.StatusTooManyRequests)
 }
 
 // NextCredential selects another credential of the target after a response with 401 or 429. It
@@ -79,23 +79,23 @@ func NextCredential(tg *Target, status int) bool {
 	if !Rotates(tg, status) {
 		return false
 	}
-	r := &tg.To.rotates
+	r := &tg.Choice.rotates
 	r.tried = r.tried.With(r.at)
 	at, ok := r.ring.Pick(r.list, r.tried, rand.Uint32())
 	if !ok {
 		return false
 	}
 	r.at = at
-	tg.To.Target.Credential = *r.list[at].Credential
-	tg.To.Names.Credential = r.list[at].Label
+	tg.Choice.Target.Credential = *r.list[at].Credential
+	tg.Choice.Names.Credential = r.list[at].Label
 	return true
 }
 
 // Keys appends the keys of a target with several credentials, since earlier calls of the request
 // may have used another one.
 func Keys(tg *Target, dst []string) []string {
-	for i := range tg.To.rotates.list {
-		t := provider.Target{Credential: provider.Credential{Key: tg.To.rotates.list[i].Key}}
+	for i := range tg.Choice.rotates.list {
+		t := provider.Target{Credential: provider.Credential{Key: tg.Choice.rotates.list[i].Key}}
 		dst = t.Secrets(dst, false)
 	}
 	return dst

@@ -40,9 +40,9 @@ type Target struct {
 	Req          *admission.Request
 	Body         *body.Body
 	Plan         *plan.Plan
-	Means        *Means
+	Deps         *Deps
 	body.Demands // of the body for the target
-	To           Choice
+	Choice       Choice
 	Decoded      *chat.Request // canonical form, created once
 	decodedOwn   bool          // decoded is of the client's own body, not of an edited one
 	Loss         chat.Loss
@@ -56,33 +56,35 @@ func Connect(tg *Target, q *admission.Request, b *body.Body, p *plan.Plan) {
 	tg.Req, tg.Body, tg.Plan = q, b, p
 }
 
-// Begin sets the dependencies of a request.
-func Begin(tg *Target, m *Means) { tg.Means = m }
+// SetDeps sets the dependencies of a request.
+func SetDeps(tg *Target, m *Deps) { tg.Deps = m }
 
 // Reuse gives a target the memory of a finished request: that of Edited.
 func Reuse(tg *Target, edited wire.Walk) { tg.Edited = edited }
 
-// DemandOwn sets the demands to those of the client's own body.
-func (tg *Target) DemandOwn() { tg.Demands = tg.Body.Own }
+// ResetDemands sets the demands to those of the client's own body.
+func (tg *Target) ResetDemands() { tg.Demands = tg.Body.ClientDemands }
 
 // Serve makes a server of the gateway the target of a request that needs no provider.
-func Serve(tg *Target, slug, protocol string) { tg.To.Names = Names{Slug: slug, Provider: protocol} }
+func Serve(tg *Target, slug, protocol string) {
+	tg.Choice.Names = Names{Slug: slug, Provider: protocol}
+}
 
-// Means are the dependencies for resolving targets, besides the plan.
-type Means struct {
-	Sealer   seal.Sealer
-	Secrets  *provider.Secrets // of external managers
-	Owners   *ownership.Owners
-	Hosts    *egress.Hosts // hosts that requests name
-	Tokens   *provider.Tokens
-	Trusting http.RoundTripper // to token services at custom hosts
-	Dialects map[string]chat.Provider
-	Carriers map[string]chat.Translator
-	Jobs     map[string]chat.Jobs
-	Memory   *ownership.Memory
-	Rotation *rotation.Board
-	Await    func(b Bookings, id string) // polls a background response until it is charged
-	plainer  plainer                     // added fields that hosts have rejected
+// Deps are the dependencies for resolving targets, besides the plan.
+type Deps struct {
+	Sealer      seal.Sealer
+	Secrets     *provider.Secrets // of external managers
+	Owners      *ownership.Owners
+	Hosts       *egress.Hosts // hosts that requests name
+	Tokens      *provider.Tokens
+	Trusting    http.RoundTripper // to token services at custom hosts
+	Dialects    map[string]chat.Provider
+	Translators map[string]chat.Translator
+	Jobs        map[string]chat.Jobs
+	Memory      *ownership.Memory
+	Rotation    *rotation.Board
+	Poll        func(b ChargeClaims, id string) // polls a background response until it is charged
+	plainer     plainer                         // added fields that hosts have rejected
 }
 
 // Names are the names of a target in records and responses.
@@ -90,21 +92,21 @@ type Names struct{ Option, Provider, Slug, Integration, Model, Credential string
 
 // Choice is one resolved target: its address, credential and dialect.
 type Choice struct {
-	Leaf    *route.Leaf
-	Prompt  *prompt.Filled  // the saved prompt of the body; nil: the client wrote it
-	Wall    ownership.Wall  // isolates the objects of workspaces at the saved provider
-	Saved   *saved.Provider // nil with a credential of the request or of the config
-	rotates rotating        // of a saved provider with several credentials
-	Target  provider.Target
-	Traits  chat.Traits
-	Model   string
-	Dialect chat.Provider // the provider's dialect for this route; nil on Raw routes
+	Leaf      *route.Leaf
+	Prompt    *prompt.Filled            // the saved prompt of the body; nil: the client wrote it
+	Isolation ownership.TenantIsolation // isolates the objects of workspaces at the saved provider
+	Saved     *saved.Provider           // nil with a credential of the request or of the config
+	rotates   rotating                  // of a saved provider with several credentials
+	Target    provider.Target
+	Traits    chat.Traits
+	Model     string
+	Dialect   chat.Provider // the provider's dialect for this route; nil on Raw routes
 	// carrier translates an operation that is not a conversation; nil if the provider accepts
 	// the client's own format.
-	Carrier  chat.Translator
-	Jobs     chat.Jobs // for files, batches and fine-tuning jobs; nil if the provider accepts the client's format
-	Local    bool      // the gateway serves it without a provider, see Route.Local
-	Upstream string    // the model by the provider's name
+	Translator chat.Translator
+	Jobs       chat.Jobs // for files, batches and fine-tuning jobs; nil if the provider accepts the client's format
+	Local      bool      // the gateway serves it without a provider, see Route.Local
+	Upstream   string    // the model by the provider's name
 	// contentType is that of the body that carrier made; "" is JSON.
 	ContentType string
 	Op          provider.Operation
@@ -121,7 +123,7 @@ type Choice struct {
 	Forward     []string
 	Subjects    []*ledger.Subject  // limits of the provider and of its integration
 	form        *form.Form         // of a passed-through request, if it was read
-	order       *routes.Demand     // of a video that is ordered by that form; nil: none
+	order       *routes.Units      // of a video that is ordered by that form; nil: none
 	asked       *provider.Provider // of the saved provider, before its use is authorized
 }
 
@@ -132,22 +134,22 @@ func (tg *Target) InPath() bool {
 
 // Strict reports whether the response must keep to the OpenAI schema.
 func (tg *Target) Strict() bool {
-	return tg.Req.Route.Passed() != nil || !tg.Req.Ask.Lenient && !tg.To.lenient // other dialects have no extensions
+	return tg.Req.Route.Passed() != nil || !tg.Req.Headers.Lenient && !tg.Choice.lenient // other dialects have no extensions
 }
 
 // SameDialect reports whether the bytes can be forwarded.
 func (tg *Target) SameDialect() bool {
 	if tg.Req.Route.Client == nil {
-		return tg.To.Carrier == nil
+		return tg.Choice.Translator == nil
 	}
-	return tg.To.Dialect.Name() == tg.Req.Route.Client.Name()
+	return tg.Choice.Dialect.Name() == tg.Req.Route.Client.Name()
 }
 
-// Carried returns the facts of the request that a translator may use.
-func (tg *Target) Carried() *chat.TranslatorRequest {
+// TranslatorRequest returns the facts of the request that a translator may use.
+func (tg *Target) TranslatorRequest() *chat.TranslatorRequest {
 	return &chat.TranslatorRequest{
-		Body: tg.Body.In, Model: tg.To.Upstream, Operation: string(tg.To.Op), Traits: &tg.To.Traits, Loss: &tg.Loss, Field: tg.To.Target.Field,
-		ID: tg.Req.ULID, Created: tg.Req.Start.Unix(), ProviderName: tg.To.Target.Provider.ID, Strict: tg.Strict(),
+		Body: tg.Body.In, Model: tg.Choice.Upstream, Operation: string(tg.Choice.Op), Traits: &tg.Choice.Traits, Loss: &tg.Loss, Field: tg.Choice.Target.Field,
+		ID: tg.Req.ULID, Created: tg.Req.StartTime.Unix(), ProviderName: tg.Choice.Target.Provider.ID, Strict: tg.Strict(),
 	}
 }
 
@@ -181,7 +183,7 @@ func (t *Choice) RequestsUsage() bool {
 // Decode reads the conversation of a body, once for the client's own.
 func (tg *Target) Decode(src []byte) (*chat.Request, error) {
 	// What another target's config made of the body must not reach this one.
-	if own := tg.Body.IsOwn(src); tg.Decoded == nil || !own || !tg.decodedOwn {
+	if own := tg.Body.IsUnchanged(src); tg.Decoded == nil || !own || !tg.decodedOwn {
 		r, err := tg.Req.Route.Client.DecodeRequest(src)
 		if err != nil {
 			return nil, err
@@ -191,15 +193,15 @@ func (tg *Target) Decode(src []byte) (*chat.Request, error) {
 	return tg.Decoded, nil
 }
 
-// Through reports whether the operation goes to the route's own path although the provider's
+// UsesRoutePath reports whether the operation goes to the route's own path although the provider's
 // catalog row lacks it: at a custom host, with unknown operations. The catalog's own addresses
 // are only called for operations they are known to have.
-func (tg *Target) Through() bool {
-	p := tg.To.Target.Provider
-	if !tg.Req.Route.Through || p.Serves(tg.Req.Route.Operation) || p.Dialect != provider.OpenAIChat {
+func (tg *Target) UsesRoutePath() bool {
+	p := tg.Choice.Target.Provider
+	if !tg.Req.Route.CustomHost || p.Serves(tg.Req.Route.Operation) || p.Dialect != provider.OpenAIChat {
 		return false
 	}
-	own, _ := tg.To.Target.OwnHost()
+	own, _ := tg.Choice.Target.OwnHost()
 	return own != ""
 }
 
@@ -210,7 +212,7 @@ func (tg *Target) SocketQuery() url.Values {
 	for _, name := range [...]string{"model", "deployment"} {
 		q.Del(name)
 	}
-	if tg.To.Target.Provider.ID == "azure-openai" && !tg.Through() {
+	if tg.Choice.Target.Provider.ID == "azure-openai" && !tg.UsesRoutePath() {
 		q.Del("api-version")
 	}
 	return q
@@ -224,14 +226,14 @@ func (tg *Target) OperationURL(of Part) (*url.URL, error) {
 	}
 	var raw string
 	var err error
-	if tg.Through() {
+	if tg.UsesRoutePath() {
 		path := tg.Req.Route.Path
 		if id != "" {
 			path = path[:strings.IndexByte(path, '{')] + url.PathEscape(id)
 		}
-		raw, err = tg.To.Target.PassthroughURL(path, "")
+		raw, err = tg.Choice.Target.PassthroughURL(path, "")
 	} else {
-		raw, err = tg.To.Target.ResourceURL(op, id)
+		raw, err = tg.Choice.Target.ResourceURL(op, id)
 	}
 	if err != nil {
 		return nil, err
@@ -250,10 +252,10 @@ type Part struct {
 // CostsNothing reports whether a passed-through request for objects stored at a provider is free
 // or only counts tokens. Then no budget needs its price.
 func (tg *Target) CostsNothing() bool {
-	if tg.Req.Route.Shape != routes.Raw {
+	if tg.Req.Route.BodyMode != routes.Raw {
 		return false
 	}
-	s, p := tg.Body.StoredPath(), tg.To.Target.Provider
+	s, p := tg.Body.StoredPath(), tg.Choice.Target.Provider
 	if p != nil && p.CountsTokens(tg.Body.RawPath()) {
 		return true
 	}
@@ -269,21 +271,21 @@ func Unsupported(endpoint string, p *provider.Provider) error {
 
 // Passes reports whether a response is forwarded unchanged.
 func (tg *Target) Passes(resp *http.Response) bool {
-	if tg.Req.Route.Client != nil || tg.To.Carrier != nil {
+	if tg.Req.Route.Client != nil || tg.Choice.Translator != nil {
 		return false
 	}
 	return tg.Req.Route.Binary || tg.Req.Route.Media && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
 }
 
-// Bound sets the maximum usage of a response of a session: input tokens in addition to the
+// LimitUsage sets the maximum usage of a response of a session: input tokens in addition to the
 // message, a field by which the provider adds input of any length, and output tokens, or seconds
 // if it is priced by them.
-func (tg *Target) Bound(input int64, heldIn string, output, seconds int64) {
-	tg.Demands = tg.Demands.Within(input, heldIn, output, seconds)
+func (tg *Target) LimitUsage(input int64, heldIn string, output, seconds int64) {
+	tg.Demands = tg.Demands.ForSession(input, heldIn, output, seconds)
 }
 
-// Of returns the names with another model.
-func (n Names) Of(model string) Names {
+// WithModel returns the names with another model.
+func (n Names) WithModel(model string) Names {
 	n.Model = model
 	return n
 }
@@ -291,13 +293,13 @@ func (n Names) Of(model string) Names {
 // Options returns what dialects write a response with. The result is valid until the next call.
 func Options(tg *Target) *chat.Options {
 	tg.options = chat.Options{
-		Strict: tg.Strict(), IncludeUsage: tg.WantUsage, Model: tg.To.Model, ID: tg.Req.ULID,
-		Created: tg.Req.Start.Unix(), ProviderName: tg.To.Names.Provider, Request: tg.Decoded,
+		Strict: tg.Strict(), IncludeUsage: tg.WantUsage, Model: tg.Choice.Model, ID: tg.Req.ULID,
+		Created: tg.Req.StartTime.Unix(), ProviderName: tg.Choice.Names.Provider, Request: tg.Decoded,
 	}
-	if tg.To.Dialect != nil {
+	if tg.Choice.Dialect != nil {
 		tg.options.OwnID = !tg.SameDialect()
-		tg.options.Origin = tg.To.Dialect.Name()
-		tg.options.Continues, tg.options.Stores = tg.To.previous, tg.stores()
+		tg.options.Origin = tg.Choice.Dialect.Name()
+		tg.options.Continues, tg.options.Stores = tg.Choice.previous, tg.stores()
 	}
 	return &tg.options
 }
@@ -305,21 +307,21 @@ func Options(tg *Target) *chat.Options {
 // needsRecording rejects a form without a file if the target does not accept a URL of a
 // recording instead.
 func needsRecording(tg *Target, op provider.Operation) error {
-	if op != provider.AudioTranscription && op != provider.AudioTranslation || tg.Body.Form == nil || !tg.Body.Form.Complete() || tg.Body.Form.HasFile("file") || tg.To.Target.TakesRecordingURL() {
+	if op != provider.AudioTranscription && op != provider.AudioTranslation || tg.Body.Form == nil || !tg.Body.Form.Complete() || tg.Body.Form.HasFile("file") || tg.Choice.Target.TakesRecordingURL() {
 		return nil
 	}
-	return fault.Newf(fault.InvalidRequest, "file", "file is required: a file; %s does not accept a url instead", tg.To.Target.Provider.ID)
+	return fault.Newf(fault.InvalidRequest, "file", "file is required: a file; %s does not accept a url instead", tg.Choice.Target.Provider.ID)
 }
 
 // prompted reports whether a Responses request names no model because it names a prompt stored
 // at its provider, which has one.
 func prompted(tg *Target) bool {
-	return tg.Req.Route.Client != nil && tg.Req.Route.Client.Name() == provider.OpenAIResponses && tg.To.Model == "" && tg.Body.Has("prompt")
+	return tg.Req.Route.Client != nil && tg.Req.Route.Client.Name() == provider.OpenAIResponses && tg.Choice.Model == "" && tg.Body.Has("prompt")
 }
 
 // needsModel rejects a request without a model, unless the model is determined elsewhere.
 func needsModel(tg *Target) error {
-	if tg.To.Model == "" && !tg.Body.Nameless() && !prompted(tg) {
+	if tg.Choice.Model == "" && !tg.Body.Nameless() && !prompted(tg) {
 		return fault.Invalid("model", "is required")
 	}
 	return nil
@@ -329,11 +331,11 @@ func needsModel(tg *Target) error {
 // creates. They have no ownership row; an id with another workspace's row is rejected.
 var ofSession = []string{"response_id", "conversation", "conversation_id"}
 
-// MaySay rejects a message of a session that names an object that another workspace has stored.
+// CheckMessage rejects a message of a session that names an object that another workspace has stored.
 // The session outlives the request's own context.
-func MaySay(tg *Target, message []byte) error {
-	to := &tg.To
-	if to.Saved == nil || !to.Wall.On || !reference.MayNameObjects(message) {
+func CheckMessage(tg *Target, message []byte) error {
+	to := &tg.Choice
+	if to.Saved == nil || !to.Isolation.Enabled || !reference.MayNameObjects(message) {
 		return nil
 	}
 	ids, err := ownership.IDsIn(message)
@@ -344,20 +346,20 @@ func MaySay(tg *Target, message []byte) error {
 		n := &ids[i]
 		n.Published = n.Published || slices.Contains(ofSession, n.Field[strings.LastIndexByte(n.Field, '.')+1:])
 	}
-	err = tg.Means.Owners.Check(tg.Req.Base, tg.Req.Who.Scope, &to.Wall, ids)
+	err = tg.Deps.Owners.Check(tg.Req.Base, tg.Req.Principal.Scope, &to.Isolation, ids)
 	if f := fault.From(err); err != nil && f.Code == fault.NotFound {
 		return fault.New(fault.InvalidRequest, f.Field, f.Message) // the message is rejected, and the session continues
 	}
 	return err
 }
 
-// KeepHandle records the owner of the session that a handle resumes. It is called before the
+// RecordHandle records the owner of the session that a handle resumes. It is called before the
 // client has the handle.
-func KeepHandle(tg *Target, handle string) error {
+func RecordHandle(tg *Target, handle string) error {
 	if !keeps(tg) {
 		return nil
 	}
-	if err := tg.Means.Owners.Own(tg.Req.Base, tg.Req.Who.Scope, tg.To.Wall.Places, tg.To.Saved.Slug, reference.Hash(handle)); err != nil {
+	if err := tg.Deps.Owners.Record(tg.Req.Base, tg.Req.Principal.Scope, tg.Choice.Isolation.Places, tg.Choice.Saved.Slug, reference.Hash(handle)); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 // mayUse checks the ids in the request against a saved provider, before its credential is
 // opened.
 func mayUse(tg *Target) error {
-	if !tg.To.Wall.On {
+	if !tg.Choice.Isolation.Enabled {
 		return nil // no other workspace uses the credential
 	}
 	if tg.Req.Route.Client != nil {
@@ -41,11 +41,11 @@ func mayUse(tg *Target) error {
 // mayPass rejects paths that are not forwarded with stored credentials, and upgrades to
 // connections that the gateway could not inspect.
 func mayPass(tg *Target, p *provider.Provider, saved bool) error {
-	if tg.Req.Route.Shape != routes.Raw {
+	if tg.Req.Route.BodyMode != routes.Raw {
 		return nil
 	}
 	if saved {
-		if why := routes.Withholds(tg.Body.RawPath(), p.ID); why != "" {
+		if why := routes.WithheldReason(tg.Body.RawPath(), p.ID); why != "" {
 			return withheld(" of "+p.ID, why)
 		}
 	}
@@ -65,11 +65,11 @@ func withheld(of, why string) error {
 // stored credential; nil for others. A request that names its provider where the gateway does
 // not read it, such as in the query of a WebSocket, gets this fault instead of one for a missing
 // provider.
-func withheldAnyway(shape routes.Shape, path func() string) error {
+func withheldAnyway(shape routes.BodyMode, path func() string) error {
 	if shape != routes.Raw {
 		return nil
 	}
-	if why := routes.Withholds(path(), ""); why != "" {
+	if why := routes.WithheldReason(path(), ""); why != "" {
 		return withheld("", why)
 	}
 	return nil
@@ -77,13 +77,13 @@ func withheldAnyway(shape routes.Shape, path func() string) error {
 
 // mayReach rejects ambiguous paths, and bodies with ids that cannot be read.
 func mayReach(tg *Target) error {
-	if tg.Body.StoredPath().Collection == "" || !tg.To.Wall.Shared {
+	if tg.Body.StoredPath().Collection == "" || !tg.Choice.Isolation.Shared {
 		return nil
 	}
-	if tg.Body.StoredPath().Evasive {
+	if tg.Body.StoredPath().Ambiguous {
 		return ownership.Missing("path", tg.Req.Req.URL.EscapedPath())
 	}
-	if tg.Body.Unread && tg.Body.Form == nil && !tg.Body.Multipart() {
+	if tg.Body.UnknownModel && tg.Body.Form == nil && !tg.Body.Multipart() {
 		return fault.New(fault.InvalidContentType, "content-type", "The credential is shared by several workspaces: send the body as plain JSON, so that the objects that it names can be checked")
 	}
 	return nil
@@ -98,7 +98,7 @@ func idsAsked(tg *Target) ([]ownership.Named, error) {
 	}
 	if form != nil {
 		switch at := tg.Body.StoredPath(); {
-		case form.Complete() || !tg.To.Wall.Shared || at.TakesUploads():
+		case form.Complete() || !tg.Choice.Isolation.Shared || at.TakesUploads():
 		case at.FormsNameObjects():
 			return nil, formTooLong()
 		default:
@@ -107,7 +107,7 @@ func idsAsked(tg *Target) ([]ownership.Named, error) {
 		more, err := ownership.IDsInForm(form)
 		return append(ids, more...), err
 	}
-	if len(tg.Body.In) == 0 || tg.Body.Unread || tg.Body.StoredPath().Collection == "" && !reference.MayNameObjects(tg.Body.In) {
+	if len(tg.Body.In) == 0 || tg.Body.UnknownModel || tg.Body.StoredPath().Collection == "" && !reference.MayNameObjects(tg.Body.In) {
 		return ids, nil
 	}
 	more, err := ownership.IDsIn(tg.Body.In)
@@ -117,12 +117,12 @@ func idsAsked(tg *Target) ([]ownership.Named, error) {
 // mayRefer checks the ids in the body of a conversation: all of them if its bytes are forwarded
 // unchanged, those of files if it is translated.
 func mayRefer(tg *Target) error {
-	if tg.Req.Route.Client == nil || tg.To.Saved == nil || !tg.To.Wall.On {
+	if tg.Req.Route.Client == nil || tg.Choice.Saved == nil || !tg.Choice.Isolation.Enabled {
 		return nil
 	}
 	src := tg.Body.In
-	if tg.To.inlined != nil {
-		src = tg.To.inlined
+	if tg.Choice.inlined != nil {
+		src = tg.Choice.inlined
 	}
 	src, _ = tg.Unmark(src)
 	if err := mayUseItems(tg, src); err != nil {
@@ -142,21 +142,21 @@ func mayRefer(tg *Target) error {
 }
 
 func check(tg *Target, ids []ownership.Named) error {
-	if ownership.Tuned(tg.To.Model) {
-		ids = append(ids, ownership.Named{Field: "model", ID: tg.To.Model, Published: true})
+	if ownership.IsTuned(tg.Choice.Model) {
+		ids = append(ids, ownership.Named{Field: "model", ID: tg.Choice.Model, Published: true})
 	}
-	return tg.Means.Owners.Check(tg.Req.Ctx, tg.Req.Who.Scope, &tg.To.Wall, ids)
+	return tg.Deps.Owners.Check(tg.Req.Ctx, tg.Req.Principal.Scope, &tg.Choice.Isolation, ids)
 }
 
-// Keep records the ownership of the objects in a response. It is called before the client has
+// RecordOwnership records the ownership of the objects in a response. It is called before the client has
 // the ids.
-func Keep(tg *Target, answer []byte) error {
+func RecordOwnership(tg *Target, answer []byte) error {
 	if !keeps(tg) || tg.Body.StoredPath().Collection == "" {
 		return nil
 	}
-	ids := ownership.Made(answer, makes(tg))
+	ids := ownership.CreatedIDs(answer, makes(tg))
 	if tg.Body.StoredPath().Collection == "chat/completions" {
-		ids = append(ids, ownership.Sounds(answer)...)
+		ids = append(ids, ownership.AudioIDs(answer)...)
 	}
 	if err := keepItems(tg, answer); err != nil {
 		return err
@@ -164,11 +164,11 @@ func Keep(tg *Target, answer []byte) error {
 	return keepIDs(tg, ids...)
 }
 
-// KeepMade records the objects created by a response of a unified route: a response, and a
+// RecordCreated records the objects created by a response of a unified route: a response, and a
 // stored chat, by its id, other objects by the response body. Of a stream it is only the id.
-func KeepMade(tg *Target, answer []byte, id string) error {
+func RecordCreated(tg *Target, answer []byte, id string) error {
 	if tg.Req.Route.Client == nil {
-		return Keep(tg, answer)
+		return RecordOwnership(tg, answer)
 	}
 	if talksMessages(tg) && id != "" && ownership.Resumable(tg.Body.In) {
 		if err := keepIDs(tg, id); err != nil {
@@ -182,7 +182,7 @@ func KeepMade(tg *Target, answer []byte, id string) error {
 		return keepIDs(tg, ownership.Containers(answer)...)
 	}
 	if talksChat(tg) && answer != nil {
-		if err := keepIDs(tg, ownership.Sounds(answer)...); err != nil {
+		if err := keepIDs(tg, ownership.AudioIDs(answer)...); err != nil {
 			return err
 		}
 	}
@@ -200,15 +200,15 @@ func talksMessages(tg *Target) bool {
 	return keeps(tg) && tg.Req.Route.Operation == provider.Messages && tg.SameDialect()
 }
 
-// WatchMade returns a watcher for the stream of a conversation; nil if the stream creates
+// WatchCreated returns a watcher for the stream of a conversation; nil if the stream creates
 // nothing besides the object of its id.
-func WatchMade(tg *Target) *ownership.IDWatcher {
+func WatchCreated(tg *Target) *ownership.IDWatcher {
 	switch {
 	case tg.Req.Route.Client == nil:
 	case talksMessages(tg):
 		return ownership.WatchContainers(func(ids ...string) error { return keepIDs(tg, ids...) })
 	case talksChat(tg):
-		return ownership.WatchSounds(func(ids ...string) error { return keepIDs(tg, ids...) })
+		return ownership.WatchAudio(func(ids ...string) error { return keepIDs(tg, ids...) })
 	case keepsItems(tg):
 		return ownership.WatchItems(func(ids ...string) error { return keepIDs(tg, ids...) })
 	}
@@ -219,8 +219,8 @@ func WatchMade(tg *Target) *ownership.IDWatcher {
 // audio.
 func talksChat(tg *Target) bool {
 	body := tg.Body.In
-	if tg.To.Body != nil {
-		body = tg.To.Body
+	if tg.Choice.Body != nil {
+		body = tg.Choice.Body
 	}
 	return keeps(tg) && tg.Req.Route.Operation == provider.Chat && tg.SameDialect() && ownership.MayReturnAudio(body)
 }
@@ -230,7 +230,7 @@ func keepIDs(tg *Target, ids ...string) error {
 	if !keeps(tg) || len(ids) == 0 {
 		return nil
 	}
-	if err := tg.Means.Owners.Own(tg.Req.Ctx, tg.Req.Who.Scope, tg.To.Wall.Places, tg.To.Saved.Slug, ids...); err != nil {
+	if err := tg.Deps.Owners.Record(tg.Req.Ctx, tg.Req.Principal.Scope, tg.Choice.Isolation.Places, tg.Choice.Saved.Slug, ids...); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil
@@ -238,37 +238,37 @@ func keepIDs(tg *Target, ids ...string) error {
 
 // Filtered reports whether the response is a list with objects of several workspaces.
 func Filtered(tg *Target) bool {
-	return tg.To.Saved != nil && tg.To.Wall.Shared && tg.Req.Req.Method == http.MethodGet && tg.Body.StoredPath().Lists()
+	return tg.Choice.Saved != nil && tg.Choice.Isolation.Shared && tg.Req.Req.Method == http.MethodGet && tg.Body.StoredPath().Lists()
 }
 
 // raise determines the tenant isolation for the saved provider's objects.
 func raise(tg *Target, s *saved.Provider, cred *saved.Opened) {
-	age := ownership.UsesAsked
+	age := ownership.MaxUsesAge
 	if tg.Req.Route.Client != nil && tg.Req.Route.Operation != provider.ResponsesCreate {
-		age = ownership.UsesTalked
+		age = ownership.MaxUsesAgeChat
 	}
 	a := ownership.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred.Credential, More: cred.Credentials, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
-	w, err := tg.Means.Owners.Around(tg.Req.Ctx, tg.Req.Who.Scope, cred.Users, &a, tg.Req.Start, age)
+	w, err := tg.Deps.Owners.Isolate(tg.Req.Ctx, tg.Req.Principal.Scope, cred.Users, &a, tg.Req.StartTime, age)
 	if err != nil {
 		tg.Req.Fail("read the users of a credential", err)
 	}
-	w.On, w.Shared = w.On || s.OrgWide, w.Shared || s.Shared
-	tg.To.Wall = w
+	w.Enabled, w.Shared = w.Enabled || s.OrgWide, w.Shared || s.Shared
+	tg.Choice.Isolation = w
 }
 
 // keeps reports whether objects that the request creates are recorded: always if workspaces
 // share the credential.
 func keeps(tg *Target) bool {
-	return tg.To.Saved != nil && (tg.To.Wall.On || tg.Body.StoredPath().AlwaysNoted())
+	return tg.Choice.Saved != nil && (tg.Choice.Isolation.Enabled || tg.Body.StoredPath().AlwaysNoted())
 }
 
 // storesChat reports whether the body makes the provider store a chat completion.
 func storesChat(tg *Target) bool {
-	if tg.To.Saved == nil || !tg.To.Wall.On {
+	if tg.Choice.Saved == nil || !tg.Choice.Isolation.Enabled {
 		return false // its owner does not matter
 	}
-	if tg.To.Body != nil {
-		return ownership.StoresChat(tg.To.Body)
+	if tg.Choice.Body != nil {
+		return ownership.StoresChat(tg.Choice.Body)
 	}
 	return ownership.StoresChat(tg.Body.In)
 }
@@ -282,9 +282,9 @@ func makes(tg *Target) bool {
 	return s.Creates() || s.Collection == "chat/completions" && s.ID == "" && storesChat(tg)
 }
 
-// Holds reports whether a raw response is buffered before it is sent, because it reveals ids or
+// BuffersRaw reports whether a raw response is buffered before it is sent, because it reveals ids or
 // is a list that must be filtered.
-func Holds(tg *Target, resp *http.Response) bool {
+func BuffersRaw(tg *Target, resp *http.Response) bool {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 || !keeps(tg) {
 		return false
 	}
@@ -308,7 +308,7 @@ func Watch(tg *Target, resp *http.Response) *ownership.Watcher {
 	if !makes(tg) && !sound && !items {
 		return nil
 	}
-	return ownership.Watch(ownership.Sought{Made: makes(tg), Sounds: sound, Items: items}, func(ids ...string) error { return keepIDs(tg, ids...) })
+	return ownership.Watch(ownership.IDKinds{Created: makes(tg), Audio: sound, Items: items}, func(ids ...string) error { return keepIDs(tg, ids...) })
 }
 
 // talksItems reports whether the request is one of Responses to a provider that supports that
@@ -330,21 +330,21 @@ func hasItems(tg *Target) bool {
 // records the ids of complete items with a foreign id: they are replaced in the request to the
 // provider.
 func mayUseItems(tg *Target, body []byte) error {
-	if !tg.To.Wall.On || tg.Body.Form != nil || tg.Body.Unread || len(body) == 0 || !hasItems(tg) {
+	if !tg.Choice.Isolation.Enabled || tg.Body.Form != nil || tg.Body.UnknownModel || len(body) == 0 || !hasItems(tg) {
 		return nil
 	}
-	foreign, err := tg.Means.Owners.Foreign(tg.Req.Ctx, tg.Req.Who.Scope, &tg.To.Wall, reference.Items(body))
-	tg.To.Wall.Foreign = foreign
+	foreign, err := tg.Deps.Owners.FindForeign(tg.Req.Ctx, tg.Req.Principal.Scope, &tg.Choice.Isolation, reference.Items(body))
+	tg.Choice.Isolation.ForeignItems = foreign
 	return err
 }
 
 // keepsItems reports whether the items of the response are recorded as the workspace's.
 func keepsItems(tg *Target) bool {
 	body := tg.Body.In
-	if tg.To.Body != nil {
-		body = tg.To.Body
+	if tg.Choice.Body != nil {
+		body = tg.Choice.Body
 	}
-	return keeps(tg) && tg.To.Wall.On && hasItems(tg) && ownership.StoresItems(body)
+	return keeps(tg) && tg.Choice.Isolation.Enabled && hasItems(tg) && ownership.StoresItems(body)
 }
 
 // keepItems records the items of a response as the workspace's, before the client has their ids.
@@ -356,7 +356,7 @@ func keepItems(tg *Target, answer []byte) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	if err := tg.Means.Owners.OwnItems(tg.Req.Ctx, tg.Req.Who.Scope, tg.To.Wall.Places, tg.To.Saved.Slug, ids); err != nil {
+	if err := tg.Deps.Owners.OwnItems(tg.Req.Ctx, tg.Req.Principal.Scope, tg.Choice.Isolation.Places, tg.Choice.Saved.Slug, ids); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil

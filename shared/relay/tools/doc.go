@@ -21,7 +21,7 @@
 //	          the two dialects, buffered and as streams
 //
 // If the model also calls a function of the client, the MCP calls are made and the turn ends:
-// the client continues. A run is limited: see Bounds. In the last turn that they allow, the
+// the client continues. A run is limited: see Limits. In the last turn that they allow, the
 // model may not call tools.
 //
 // MCPRoutes and MCPCalls let the MCP gate serve routes of the pipeline: those that clients of the

@@ -13,7 +13,7 @@ import (
 // Messages returns the tool run for requests in the dialect of Anthropic's Messages. calls is
 // the route to the servers.
 func Messages(calls *routes.Route) *routes.ToolRun {
-	return of(calls, Bounds{}, false, func(*routes.ToolDesk) shape { return new(messages) })
+	return of(calls, Limits{}, false, func(*routes.ToolLoop) shape { return new(messages) })
 }
 
 // usePrefix starts the ids of blocks, before the id of the model's call.

@@ -16,7 +16,7 @@ import (
 // Responses returns the tool run for requests in the dialect of OpenAI's Responses. calls is the
 // route to the servers.
 func Responses(calls *routes.Route) *routes.ToolRun {
-	return of(calls, Bounds{}, true, func(d *routes.ToolDesk) shape { return &responses{desk: d} })
+	return of(calls, Limits{}, true, func(d *routes.ToolLoop) shape { return &responses{desk: d} })
 }
 
 // callPrefix starts the ids of shown calls, before the model's id of the call.
@@ -24,7 +24,7 @@ const callPrefix = "mcp_"
 
 // responses is the dialect of Responses.
 type responses struct {
-	desk    *routes.ToolDesk
+	desk    *routes.ToolLoop
 	asked   object            // the fields of the request
 	members object            // for the model
 	tools   []json.RawMessage // as the client sent them
@@ -392,7 +392,7 @@ func (s *responses) approvalOf(c *call) (json.RawMessage, error) {
 	id, ok := s.asking[of]
 	if !ok {
 		var err error
-		if id, err = s.desk.Approvals.Ask(s.desk.Context, &of); err != nil {
+		if id, err = s.desk.Approvals.Create(s.desk.Context, &of); err != nil {
 			return nil, err
 		}
 		s.asking[of] = id

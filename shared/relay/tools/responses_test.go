@@ -111,13 +111,13 @@ func TestResponsesAreBounded(t *testing.T) {
 	}
 	d = adder()
 	d.t, d.turns = t, append(d.turns, plain(200, askAdd))
-	if err := d.run(Responses(nil), fmt.Sprintf(requestOf, mathTool, "")); err != nil || len(d.bodies) != Standard.Turns {
+	if err := d.run(Responses(nil), fmt.Sprintf(requestOf, mathTool, "")); err != nil || len(d.bodies) != DefaultLimits.Turns {
 		t.Errorf("%v, %d turns", err, len(d.bodies))
 	}
 	d = adder()
-	d.call = func(string, string) string { return result(strings.Repeat("x", Standard.Result+1)) }
+	d.call = func(string, string) string { return result(strings.Repeat("x", DefaultLimits.Result+1)) }
 	d.t, d.turns = t, append(d.turns, plain(200, askAdd), plain(200, sayThree))
-	if err := d.run(Responses(nil), fmt.Sprintf(requestOf, mathTool, "")); err != nil || at(readJSON(t, d.body), "output", 3, "status") != "failed" || len(d.body) > Standard.Result {
+	if err := d.run(Responses(nil), fmt.Sprintf(requestOf, mathTool, "")); err != nil || at(readJSON(t, d.body), "output", 3, "status") != "failed" || len(d.body) > DefaultLimits.Result {
 		t.Errorf("%v, %d bytes", err, len(d.body))
 	}
 }

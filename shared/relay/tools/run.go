@@ -15,26 +15,26 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// Bounds are the limits of a run; a zero field has its value in Standard.
-type Bounds struct {
-	Turns     int           // of the model
-	Calls     int           // of tools; a request may ask for fewer
-	Time      time.Duration // for tool calls; a turn of the model in progress may continue
-	Result    int           // bytes of one result
-	Results   int           // bytes of all results
-	MaxAnswer int           // bytes of the response of one turn or server
-	Quiet     time.Duration // that a stream may be silent before a keep-alive
+// Limits are the limits of a run; a zero field has its value in DefaultLimits.
+type Limits struct {
+	Turns       int           // of the model
+	Calls       int           // of tools; a request may ask for fewer
+	Time        time.Duration // for tool calls; a turn of the model in progress may continue
+	Result      int           // bytes of one result
+	Results     int           // bytes of all results
+	MaxResponse int           // bytes of the response of one turn or server
+	KeepAlive   time.Duration // that a stream may be silent before a keep-alive
 }
 
-// Standard are the default limits.
-var Standard = Bounds{Turns: 10, Calls: 50, Time: 5 * time.Minute, Result: 1 << 20, Results: 8 << 20, MaxAnswer: 16 << 20, Quiet: plan.Again}
+// DefaultLimits are the default limits.
+var DefaultLimits = Limits{Turns: 10, Calls: 50, Time: 5 * time.Minute, Result: 1 << 20, Results: 8 << 20, MaxResponse: 16 << 20, KeepAlive: plan.Again}
 
 // filled returns the limits of a run of a request that allows a number of calls, if it is not 0.
-func (b Bounds) filled(calls int) Bounds {
-	most := cmp.Or(b.Calls, Standard.Calls)
-	return Bounds{
-		Turns: cmp.Or(b.Turns, Standard.Turns), Calls: min(most, cmp.Or(calls, most)), Time: cmp.Or(b.Time, Standard.Time),
-		Result: cmp.Or(b.Result, Standard.Result), Results: cmp.Or(b.Results, Standard.Results), MaxAnswer: cmp.Or(b.MaxAnswer, Standard.MaxAnswer), Quiet: cmp.Or(b.Quiet, Standard.Quiet),
+func (b Limits) filled(calls int) Limits {
+	most := cmp.Or(b.Calls, DefaultLimits.Calls)
+	return Limits{
+		Turns: cmp.Or(b.Turns, DefaultLimits.Turns), Calls: min(most, cmp.Or(calls, most)), Time: cmp.Or(b.Time, DefaultLimits.Time),
+		Result: cmp.Or(b.Result, DefaultLimits.Result), Results: cmp.Or(b.Results, DefaultLimits.Results), MaxResponse: cmp.Or(b.MaxResponse, DefaultLimits.MaxResponse), KeepAlive: cmp.Or(b.KeepAlive, DefaultLimits.KeepAlive),
 	}
 }
 
@@ -88,8 +88,8 @@ type request struct {
 
 // run is one such request in progress.
 type run struct {
-	Bounds
-	desk   *routes.ToolDesk
+	Limits
+	desk   *routes.ToolLoop
 	shape  shape
 	ctx    context.Context // of tool calls
 	stream bool
@@ -100,8 +100,8 @@ type run struct {
 }
 
 // of returns a route's ToolRun.
-func of(calls *routes.Route, b Bounds, approves bool, make func(*routes.ToolDesk) shape) *routes.ToolRun {
-	return &routes.ToolRun{Calls: calls, Wants: wants, Answer: func(d *routes.ToolDesk) error {
+func of(calls *routes.Route, b Limits, approves bool, make func(*routes.ToolLoop) shape) *routes.ToolRun {
+	return &routes.ToolRun{Calls: calls, Matches: wants, Serve: func(d *routes.ToolLoop) error {
 		s := make(d)
 		in, err := s.read(d.Body)
 		if err != nil {
@@ -114,7 +114,7 @@ func of(calls *routes.Route, b Bounds, approves bool, make func(*routes.ToolDesk
 		b := b.filled(in.calls)
 		ctx, end := context.WithTimeout(d.Context, b.Time)
 		defer end()
-		r := &run{Bounds: b, desk: d, shape: s, ctx: ctx, stream: in.stream, status: http.StatusOK}
+		r := &run{Limits: b, desk: d, shape: s, ctx: ctx, stream: in.stream, status: http.StatusOK}
 		return r.answer(servers, newNames(in.functions))
 	}}
 }
@@ -132,7 +132,7 @@ func (r *run) answer(servers []*server, n *names) (err error) {
 		return err
 	}
 	if r.stream && len(first) > 0 {
-		r.told.keep(r.desk, r.Quiet)
+		r.told.keep(r.desk, r.KeepAlive)
 	}
 	defer r.told.end()
 	r.show(r.shape.made(first, r.perform(first))) // no events: no turn has started
@@ -183,8 +183,8 @@ func (r *run) turn(last bool) (s *said, ended bool, err error) {
 	if r.stream {
 		event = r.event
 	}
-	w := &held{header: http.Header{}, limit: r.MaxAnswer, event: event}
-	broken := r.desk.Ask(r.desk.Context, w, body)
+	w := &held{header: http.Header{}, limit: r.MaxResponse, event: event}
+	broken := r.desk.SendTurn(r.desk.Context, w, body)
 	w.end()
 	switch {
 	case w.status >= 300 || w.status == 0 && !broken:
@@ -265,7 +265,7 @@ func (r *run) show(events []byte) {
 		return
 	}
 	r.told.event(r.desk, events, false, nil)
-	r.told.keep(r.desk, r.Quiet)
+	r.told.keep(r.desk, r.KeepAlive)
 }
 
 // finish sends the response, or ends its stream.
@@ -341,7 +341,7 @@ func (t *telling) begun() bool {
 }
 
 // event sends an event, which may be the last.
-func (t *telling) event(d *routes.ToolDesk, event []byte, last bool, f *fault.Fault) {
+func (t *telling) event(d *routes.ToolLoop, event []byte, last bool, f *fault.Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.began, t.over, t.last = true, last, time.Now()
@@ -349,7 +349,7 @@ func (t *telling) event(d *routes.ToolDesk, event []byte, last bool, f *fault.Fa
 }
 
 // keep starts keep-alives, which may be the first bytes for the client.
-func (t *telling) keep(d *routes.ToolDesk, quiet time.Duration) {
+func (t *telling) keep(d *routes.ToolLoop, quiet time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.timer != nil || len(d.Sign) == 0 {

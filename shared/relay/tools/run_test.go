@@ -58,10 +58,10 @@ func (d *desk) run(of *routes.ToolRun, body string) error {
 	if d.approvals == nil {
 		d.approvals = newApprovals(d.t)
 	}
-	return of.Answer(&routes.ToolDesk{
+	return of.Serve(&routes.ToolLoop{
 		Approvals: d.approvals,
 		Context:   context.Background(), Body: []byte(body), ID: "RUN", Now: time.Now,
-		Ask: func(_ context.Context, w http.ResponseWriter, body []byte) bool {
+		SendTurn: func(_ context.Context, w http.ResponseWriter, body []byte) bool {
 			var of map[string]any
 			if err := json.Unmarshal(body, &of); err != nil {
 				d.t.Errorf("a turn is asked with %v: %s", err, body)
@@ -365,7 +365,7 @@ func TestWhatServersSayIsBounded(t *testing.T) {
 	}
 	d = adder()
 	d.t, d.turns = t, append(d.turns, plain(200, useAdd), plain(200, thenThree))
-	d.call = func(string, string) string { return result(strings.Repeat("a", timesResult*Standard.Result+8192)) }
+	d.call = func(string, string) string { return result(strings.Repeat("a", timesResult*DefaultLimits.Result+8192)) }
 	if err := d.run(Messages(nil), fmt.Sprintf(messagesOf, mathTool, "")); err != nil || !strings.Contains(d.body, "was truncated") {
 		t.Errorf("a long result: %v %.300s", err, d.body)
 	}

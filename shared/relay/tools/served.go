@@ -58,7 +58,7 @@ func served() protocol {
 
 func (p protocol) route(method, path string) routes.Route {
 	return routes.Route{
-		Method: method, Path: mcp.PathPrefix + path, Endpoint: "mcp", Shape: routes.Resource, Scope: authz.Invoke, MaxBody: maxBody,
+		Method: method, Path: mcp.PathPrefix + path, Endpoint: "mcp", BodyMode: routes.Resource, Scope: authz.Invoke, MaxBody: maxBody,
 		NoModel: true, Free: true, NoOutput: true, Errors: p, Handler: routes.Calls{Protocol: p},
 	}
 }
@@ -75,12 +75,12 @@ func MCPTimeout(ms string) time.Duration {
 // protocol responds through the MCP proxy.
 type protocol struct{ host *gate.Host }
 
-// Answer implements routes.Protocol.
-func (p protocol) Answer(g *routes.Governed) error {
+// Serve implements routes.Protocol.
+func (p protocol) Serve(g *routes.ProtocolCall) error {
 	p.host.Serve(&gate.Call{
 		Context: g.Context, Request: g.Request, Path: below(g.Request), Body: g.Body,
 		Caller: g.Caller, View: g.View, TraceID: g.TraceID, Bearer: g.Bearer, Now: g.Now,
-		Via: g.Own.Via, Hosts: g.Own.Hosts, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, Usage: g.Own.State, Signing: g.Own.Signing, Buffered: g.Own.Buffers, Pipeline: g.Walk,
+		Via: g.Deps.Via, Hosts: g.Deps.Hosts, Sealer: g.Deps.Sealer, Secrets: g.Deps.Secrets, Usage: g.Deps.State, Signing: g.Deps.Signing, Buffered: g.Deps.Buffers, Pipeline: g.Pipeline,
 	})
 	return nil
 }

@@ -45,7 +45,7 @@ func (r *run) ask(ctx context.Context, slug, method string, params map[string]an
 	}
 	h[mcp.HeaderVersion], h[mcp.HeaderMethod] = []string{protocolversion.Version}, []string{method}
 	h["Content-Type"], h["Accept"] = []string{"application/json"}, []string{"application/json, text/event-stream"}
-	limit := r.MaxAnswer
+	limit := r.MaxResponse
 	if method == "tools/call" {
 		limit = min(limit, timesResult*r.Result+4096)
 	}

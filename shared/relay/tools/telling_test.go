@@ -12,19 +12,19 @@ import (
 )
 
 // responsesWithin and messagesWithin are runs with other bounds.
-func responsesWithin(b Bounds) *routes.ToolRun {
-	return of(nil, b, true, func(d *routes.ToolDesk) shape { return &responses{desk: d} })
+func responsesWithin(b Limits) *routes.ToolRun {
+	return of(nil, b, true, func(d *routes.ToolLoop) shape { return &responses{desk: d} })
 }
 
-func messagesWithin(b Bounds) *routes.ToolRun {
-	return of(nil, b, false, func(*routes.ToolDesk) shape { return new(messages) })
+func messagesWithin(b Limits) *routes.ToolRun {
+	return of(nil, b, false, func(*routes.ToolLoop) shape { return new(messages) })
 }
 
 // TestStreamsSayThatTheyLive: while a tool works, or the model reasons, the client gets
 // keep-alives; without a stream it gets none.
 func TestStreamsSayThatTheyLive(t *testing.T) {
 	t.Parallel()
-	quick := Bounds{Quiet: time.Millisecond}
+	quick := Limits{KeepAlive: time.Millisecond}
 	for name, c := range map[string]struct {
 		of         *routes.ToolRun
 		body       string
@@ -75,7 +75,7 @@ func TestASignBeginsAStream(t *testing.T) {
 	t.Parallel()
 	d := adder()
 	d.approvals = newApprovals(t)
-	id, err := d.approvals.Ask(t.Context(), &approval.Call{ID: "c1", Server: "@gateway-mcp/math", Tool: "add", Arguments: "{}"})
+	id, err := d.approvals.Create(t.Context(), &approval.Call{ID: "c1", Server: "@gateway-mcp/math", Tool: "add", Arguments: "{}"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestASignBeginsAStream(t *testing.T) {
 	d.t, d.sign = t, make(chan struct{}, 1_000_000)
 	d.call = func(string, string) string { <-d.sign; return result("three") }
 	d.turns = append(d.turns, plain(500, `{"error":{"message":"down"}}`))
-	if err := d.run(responsesWithin(Bounds{Quiet: time.Millisecond}), approved); err != nil || d.first != aSign || !d.ended || len(d.events) == 0 || d.events[len(d.events)-1]["type"] != "error" {
+	if err := d.run(responsesWithin(Limits{KeepAlive: time.Millisecond}), approved); err != nil || d.first != aSign || !d.ended || len(d.events) == 0 || d.events[len(d.events)-1]["type"] != "error" {
 		t.Errorf("%v, first %q, %v", err, d.first, d.events)
 	}
 }
@@ -93,7 +93,7 @@ func TestASignBeginsAStream(t *testing.T) {
 // further tools.
 func TestTimeEndsARun(t *testing.T) {
 	t.Parallel()
-	short := Bounds{Time: time.Minute} // of a clock that advances while everything waits
+	short := Limits{Time: time.Minute} // of a clock that advances while everything waits
 	for name, c := range map[string]struct {
 		of                *routes.ToolRun
 		body, use, answer string

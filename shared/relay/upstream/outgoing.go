@@ -109,11 +109,11 @@ func (s *streamed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Exactly returns a streamed body of known length that reports its end without another read. A
+// WithLength returns a streamed body of known length that reports its end without another read. A
 // transport reads beyond the end of a body; if a fast provider has responded by then, the server
 // has closed the client's body, and the transport would treat that as a failed write and abort
 // the response.
-func Exactly(body io.ReadCloser, length int64) io.ReadCloser {
+func WithLength(body io.ReadCloser, length int64) io.ReadCloser {
 	if length < 0 {
 		return body
 	}

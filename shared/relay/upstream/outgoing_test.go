@@ -72,7 +72,7 @@ func (c *closable) Close() error { c.closed = true; return nil }
 
 func TestStreamedBodyEndsWhereItsLengthSays(t *testing.T) {
 	src := &closable{Reader: strings.NewReader("abcdef")}
-	body := Exactly(src, 4)
+	body := WithLength(src, 4)
 	if _, err := io.ReadFull(body, make([]byte, 4)); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestStreamedBodyEndsWhereItsLengthSays(t *testing.T) {
 	if n, err := body.Read(make([]byte, 4)); n != 0 || err != io.EOF {
 		t.Errorf("past the end: %d bytes, %v", n, err)
 	}
-	if open := Exactly(src, -1); open != io.ReadCloser(src) {
+	if open := WithLength(src, -1); open != io.ReadCloser(src) {
 		t.Error("a body of unknown length was wrapped")
 	}
 }
@@ -127,7 +127,7 @@ func TestWhetherARequestWentOutWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s = s.Stream(req, Exactly(stream, n), n)
+			s = s.Stream(req, WithLength(stream, n), n)
 			if s.Sent() || s.Busy() {
 				t.Errorf("%T: nothing was sent", tr)
 			}
