@@ -1,0 +1,286 @@
+// Package relaytest runs the request pipeline in the process of a test: a relay over an embedded
+// store, with providers that are a script, a clock that the test moves and waits that take no
+// time. Only tests import it.
+package relaytest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gateway/shared/app"
+	"gateway/shared/app/plane"
+	"gateway/shared/blob/files"
+	"gateway/shared/identity"
+	"gateway/shared/ledger"
+	"gateway/shared/relay"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/seal/local"
+	"gateway/shared/store"
+	"gateway/shared/store/sqlite"
+	"gateway/shared/tenant"
+	"gateway/shared/usage"
+)
+
+// Reply is the response of a provider to one call.
+type Reply struct {
+	Status int // 0: there is no response, and Err is the reason
+	Header http.Header
+	Body   string
+	Cut    bool // the connection breaks after Body
+	Err    error
+}
+
+// Call is a request that a provider has received.
+type Call struct {
+	Method, URL string
+	Header      http.Header
+	Body        string
+}
+
+// Gateway is a data plane with one workspace. Its methods fail the test on any error of their
+// own.
+type Gateway struct {
+	t         testing.TB
+	core      *app.Core
+	relay     *relay.Relay
+	mux       http.Handler
+	workspace store.Scope
+	key       string // used by Do unless a request has another
+
+	clock atomic.Int64 // nanoseconds since 1970; only the test and waits move it
+
+	mu      sync.Mutex
+	replies []Reply
+	calls   []Call
+	waits   []time.Duration
+	records []usage.Record
+}
+
+// New returns a gateway with routes, whose organization allows inline configuration.
+func New(t testing.TB, routes []relay.Route) *Gateway {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := files.Open(filepath.Join(dir, "bucket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := local.Open(filepath.Join(dir, "seal.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &Gateway{t: t}
+	g.clock.Store(time.Now().Truncate(time.Minute).UnixNano())
+	g.core = app.New(app.Backends{Store: s, Embedded: true, Bucket: bucket, Sealer: seal.New(keys, g.now)}, app.Settings{Now: g.now})
+	g.core.Transport, g.core.Trusting = g, g
+	made, err := g.core.Bootstrap(t.Context(), app.First{AllowInline: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.key = made.WorkspaceKey
+	ws, ok, err := g.core.Resources.Get(t.Context(), store.Scope{Org: "default"}, tenant.KindWorkspace, "default")
+	if err != nil || !ok {
+		t.Fatal("no workspace: ", err)
+	}
+	g.workspace = store.Scope{Org: "default", Workspace: ws.ID}
+	g.relay = plane.New(g.core, g, plane.Options{Translators: plane.Translators()})
+	g.relay.Sleep = g.sleep
+	g.mux = relay.NewMux(g.relay, routes)
+	t.Cleanup(func() {
+		g.relay.Close()
+		if err := errors.Join(s.Close(), bucket.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+func (g *Gateway) now() time.Time { return time.Unix(0, g.clock.Load()).UTC() }
+
+// Forward moves the clock.
+func (g *Gateway) Forward(d time.Duration) { g.clock.Add(int64(d)) }
+
+func (g *Gateway) sleep(_ <-chan struct{}, d time.Duration) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waits = append(g.waits, d)
+	g.Forward(d)
+	return true
+}
+
+// Emit implements usage.Sink.
+func (g *Gateway) Emit(_ context.Context, r *usage.Record) error {
+	raw := r.AppendEvent(nil)
+	kept, err := usage.DecodeEvent(raw)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.records = append(g.records, kept)
+	return nil
+}
+
+// Script sets the replies of providers to the following calls, in their order.
+func (g *Gateway) Script(replies ...Reply) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.replies = replies
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g *Gateway) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body []byte
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+		_ = req.Body.Close()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	host := req.URL.Host
+	if host == "" {
+		host = req.Host
+	}
+	g.calls = append(g.calls, Call{req.Method, req.URL.Scheme + "://" + host + req.URL.RequestURI(), req.Header.Clone(), string(body)})
+	if len(g.replies) == 0 {
+		return nil, errors.New("the script has no further reply")
+	}
+	r := g.replies[0]
+	g.replies = g.replies[1:]
+	if r.Status == 0 {
+		return nil, r.Err
+	}
+	h := r.Header.Clone()
+	if h == nil {
+		h = http.Header{}
+	}
+	if h.Get("Content-Type") == "" {
+		h.Set("Content-Type", "application/json")
+		if strings.HasPrefix(r.Body, "data:") || strings.HasPrefix(r.Body, "event:") {
+			h.Set("Content-Type", "text/event-stream")
+		}
+	}
+	var from io.Reader = strings.NewReader(r.Body)
+	if r.Cut {
+		from = io.MultiReader(from, broken{})
+	}
+	return &http.Response{
+		Status: http.StatusText(r.Status), StatusCode: r.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, Body: io.NopCloser(from), ContentLength: -1, Request: req,
+	}, nil
+}
+
+// broken is a connection that has broken.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// Response is what a client has received.
+type Response struct {
+	Status  int
+	Header  http.Header
+	Body    string
+	Aborted bool // the connection was aborted in the middle of the response
+}
+
+// Do sends a request, with headers as name and value in turn. Unless Authorization or
+// X-Gateway-Api-Key is among them, it has the workspace's key.
+func (g *Gateway) Do(method, path, body string, headers ...string) (out Response) {
+	g.t.Helper()
+	req := httptest.NewRequestWithContext(g.t.Context(), method, path, bytes.NewReader([]byte(body)))
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	if req.Header.Get("Authorization") == "" && req.Header.Get("X-Gateway-Api-Key") == "" {
+		req.Header.Set("X-Gateway-Api-Key", g.key)
+	}
+	w := httptest.NewRecorder()
+	defer func() {
+		switch r := recover(); r {
+		case nil:
+		case http.ErrAbortHandler:
+			out.Aborted = true
+		default:
+			panic(r)
+		}
+		out.Status, out.Header, out.Body = w.Code, w.Header(), w.Body.String()
+	}()
+	g.mux.ServeHTTP(w, req)
+	return out
+}
+
+// Calls returns what the providers have received since the last call of Calls.
+func (g *Gateway) Calls() []Call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := g.calls
+	g.calls = nil
+	return out
+}
+
+// Waits returns the waits before retries since the last call of Waits.
+func (g *Gateway) Waits() []time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := g.waits
+	g.waits = nil
+	return out
+}
+
+// Record returns the only record since the last call of Record.
+func (g *Gateway) Record() usage.Record {
+	g.t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.records) != 1 {
+		g.t.Fatalf("%d records; want one", len(g.records))
+	}
+	out := g.records[0]
+	g.records = nil
+	return out
+}
+
+// Key creates a key of the workspace with scopes and limits, and returns it.
+func (g *Gateway) Key(scopes []string, rates []ledger.RateLimit, budget *ledger.UsageLimit) string {
+	g.t.Helper()
+	raw, secret := identity.NewSecret()
+	k := identity.Key{Type: identity.WorkspaceService, CreationMode: "auto", Rank: identity.RankWorkspaceAdmin, Scopes: scopes, RateLimits: rates, UsageLimits: budget, Secret: secret}
+	g.change(func(tx *resource.Tx) error {
+		rec := resource.Record{Scope: g.workspace, Kind: identity.KindKey, Name: "limited", Status: identity.StatusActive, Fields: map[string]string{"type": string(k.Type)}}
+		var err error
+		if rec.Body, err = json.Marshal(&k); err != nil {
+			return err
+		}
+		if err := tx.Create(&rec); err != nil {
+			return err
+		}
+		return identity.Stage(tx, &rec, &k, "default")
+	})
+	return raw
+}
+
+func (g *Gateway) change(fn func(tx *resource.Tx) error) {
+	g.t.Helper()
+	if err := g.core.Resources.Change(g.t.Context(), store.Scope{Org: g.workspace.Org}, fn); err != nil {
+		g.t.Fatal(err)
+	}
+}
