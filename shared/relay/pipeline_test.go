@@ -297,6 +297,16 @@ func TestCacheStage(t *testing.T) {
 	g.Forward(61 * time.Second)
 	ask("MISS", 1, question)
 
+	stream := strings.NewReplacer(`{"model`, `{"stream":true,"model`, "Hi", "Stream").Replace(question)
+	g.Script(ok(`data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"gpt-4o","choices":[{"index":0,"delta":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110}}` + "\n\ndata: [DONE]\n\n"))
+	for i, status := range []string{"MISS", "HIT"} {
+		got := g.Do("POST", chatPath, stream, config(cached)...)
+		r := g.Record()
+		if !strings.Contains(got.Body, "Hello") || !strings.HasSuffix(got.Body, "data: [DONE]\n\n") || r.CacheStatus != status || len(g.Calls()) != 1-i {
+			t.Errorf("stream %d: status %q, want %q: %s", i, r.CacheStatus, status, got.Body)
+		}
+	}
+
 	g.Script(failure(500, broken))
 	g.Do("POST", chatPath, strings.Replace(question, "Hi", "Fail", 1), config(cached)...)
 	g.Record()

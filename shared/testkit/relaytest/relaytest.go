@@ -23,6 +23,7 @@ import (
 	"gateway/shared/blob/files"
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
+	"gateway/shared/provider"
 	"gateway/shared/relay"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -52,12 +53,13 @@ type Call struct {
 // Gateway is a data plane with one workspace. Its methods fail the test on any error of their
 // own.
 type Gateway struct {
-	t         testing.TB
-	core      *app.Core
-	relay     *relay.Relay
-	mux       http.Handler
-	workspace store.Scope
-	key       string // used by Do unless a request has another
+	t           testing.TB
+	core        *app.Core
+	relay       *relay.Relay
+	mux         http.Handler
+	workspace   store.Scope
+	integration string // id
+	key         string // used by Do unless a request has another
 
 	clock atomic.Int64 // nanoseconds since 1970; only the test and waits move it
 
@@ -67,6 +69,9 @@ type Gateway struct {
 	waits   []time.Duration
 	records []usage.Record
 }
+
+// Saved names the saved provider of every workspace: OpenAI, with one credential for all.
+const Saved = "@shared"
 
 // New returns a gateway with routes, whose organization allows inline configuration.
 func New(t testing.TB, routes []relay.Route) *Gateway {
@@ -98,6 +103,8 @@ func New(t testing.TB, routes []relay.Route) *Gateway {
 		t.Fatal("no workspace: ", err)
 	}
 	g.workspace = store.Scope{Org: "default", Workspace: ws.ID}
+	g.integrate()
+	g.save(g.workspace)
 	g.relay = plane.New(g.core, g, plane.Options{Translators: plane.Translators()})
 	g.relay.Sleep = g.sleep
 	g.mux = relay.NewMux(g.relay, routes)
@@ -259,21 +266,64 @@ func (g *Gateway) Record() usage.Record {
 	return out
 }
 
+// Workspace creates another workspace and returns a key of it.
+func (g *Gateway) Workspace(slug string) (key string) {
+	g.t.Helper()
+	rec := resource.Record{Scope: store.Scope{Org: g.workspace.Org}, Kind: tenant.KindWorkspace, ID: resource.NewID(), Slug: slug, Name: slug, Status: tenant.StatusActive, Body: []byte(`{"defaults":{}}`)}
+	g.change(func(tx *resource.Tx) error { return tx.Create(&rec) })
+	in := store.Scope{Org: g.workspace.Org, Workspace: rec.ID}
+	g.save(in)
+	return g.keyIn(in, slug, []string{"completions.write"}, nil, nil)
+}
+
+// integrate saves a credential of OpenAI for all workspaces.
+func (g *Gateway) integrate() {
+	g.t.Helper()
+	slug := strings.TrimPrefix(Saved, "@")
+	form, err := json.Marshal(provider.Integration{AIProviderID: "openai", AllowAllModels: true, Global: provider.GlobalAccess{Enabled: true}})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	rec := resource.Record{Scope: store.Scope{Org: g.workspace.Org}, Kind: provider.KindIntegration, ID: resource.NewID(), Slug: slug, Name: slug, Status: provider.StatusActive, Body: form}
+	if err := rec.SetSecret(g.t.Context(), g.core.Sealer, provider.SecretKey, []byte("sk-shared")); err != nil {
+		g.t.Fatal(err)
+	}
+	g.integration = rec.ID
+	g.change(func(tx *resource.Tx) error { return tx.Create(&rec) })
+}
+
+// save saves the provider of the integration in a workspace.
+func (g *Gateway) save(in store.Scope) {
+	g.t.Helper()
+	slug := strings.TrimPrefix(Saved, "@")
+	form, err := json.Marshal(provider.Instance{IntegrationID: g.integration, IntegrationSlug: slug, IntegrationOrg: true, AIProviderID: "openai"})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	rec := resource.Record{Scope: in, Kind: provider.KindProvider, Slug: slug, Name: slug, Status: provider.StatusActive, Body: form}
+	g.change(func(tx *resource.Tx) error { return tx.Create(&rec) })
+}
+
 // Key creates a key of the workspace with scopes and limits, and returns it.
 func (g *Gateway) Key(scopes []string, rates []ledger.RateLimit, budget *ledger.UsageLimit) string {
 	g.t.Helper()
+	return g.keyIn(g.workspace, "default", scopes, rates, budget)
+}
+
+func (g *Gateway) keyIn(sc store.Scope, slug string, scopes []string, rates []ledger.RateLimit, budget *ledger.UsageLimit) string {
+	g.t.Helper()
 	raw, secret := identity.NewSecret()
 	k := identity.Key{Type: identity.WorkspaceService, CreationMode: "auto", Rank: identity.RankWorkspaceAdmin, Scopes: scopes, RateLimits: rates, UsageLimits: budget, Secret: secret}
+	body, err := json.Marshal(&k)
+	if err != nil {
+		g.t.Fatal(err)
+	}
 	g.change(func(tx *resource.Tx) error {
-		rec := resource.Record{Scope: g.workspace, Kind: identity.KindKey, Name: "limited", Status: identity.StatusActive, Fields: map[string]string{"type": string(k.Type)}}
-		var err error
-		if rec.Body, err = json.Marshal(&k); err != nil {
-			return err
-		}
+		rec := resource.Record{Scope: sc, Kind: identity.KindKey, Name: "key", Status: identity.StatusActive, Body: body, Fields: map[string]string{"type": string(k.Type)}}
 		if err := tx.Create(&rec); err != nil {
 			return err
 		}
-		return identity.Stage(tx, &rec, &k, "default")
+		return identity.Stage(tx, &rec, &k, slug)
 	})
 	return raw
 }

@@ -1,0 +1,176 @@
+package relay_test
+
+import (
+	"bytes"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+
+	"gateway/shared/dialect/gemini"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/relay"
+	"gateway/shared/testkit/relaytest"
+)
+
+// stored is a route to an object that a provider stores.
+func stored(method, path, endpoint string, op provider.Operation) relay.Route {
+	return relay.Route{
+		Method: method, Path: path, Endpoint: endpoint, BodyMode: relay.Resource, Scope: "completions.write",
+		Operation: op, NoModel: true, Free: true, NoOutput: true, BuiltIn: true,
+	}
+}
+
+// otherRoutes are those that are no conversations.
+var otherRoutes = append([]relay.Route{
+	{Method: "POST", Path: "/embeddings", Endpoint: "embed", BodyMode: relay.Unified, Scope: "completions.write", Operation: provider.Embeddings, Check: openai.CheckEmbeddings, Meter: openai.MeterEmbeddings, NoOutput: true},
+	{Method: "POST", Path: "/files", Endpoint: "uploadFile", BodyMode: relay.Multipart, Scope: "completions.write", Operation: provider.FilesUpload, CheckForm: func(f relay.Form) error { return openai.CheckUpload(f) }, NoModel: true, Free: true, NoOutput: true, BuiltIn: true},
+	stored("GET", "/files/{id}", "retrieveFile", provider.FilesGet),
+	stored("DELETE", "/files/{id}", "deleteFile", provider.FilesDelete),
+	{Methods: []string{"POST", "GET", "PUT", "DELETE"}, Path: relay.AnyPath, Endpoint: "proxy", BodyMode: relay.Raw, Scope: "completions.write", Native: []relay.Route{
+		{Method: "POST", Path: "/v1beta/models/{model+}:generateContent", Endpoint: "chatComplete", BodyMode: relay.Unified, Scope: "completions.write", Client: gemini.Generate{}, Operation: provider.Chat},
+	}},
+}, routes...)
+
+// TestOperations requires the calls, the responses, the usage and the cost of requests that are
+// no conversations.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	g := relaytest.New(t, otherRoutes)
+	const (
+		embed     = `{"model":"text-embedding-3-small","input":"Hi"}`
+		vectors   = `{"object":"list","model":"text-embedding-3-small","data":[{"object":"embedding","index":0,"embedding":[0.5,-1]}],"usage":{"prompt_tokens":1000,"total_tokens":1000}}`
+		cohere    = `{"id":"e","embeddings":{"float":[[0.5,-1]]},"texts":["Hi"],"meta":{"billed_units":{"input_tokens":1000}},"response_type":"embeddings_by_type"}`
+		generated = `{"candidates":[{"content":{"role":"model","parts":[{"text":"Hello"}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":10,"totalTokenCount":110},"modelVersion":"gemini-2.5-flash"}`
+		asked     = `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}`
+	)
+	for _, c := range []struct {
+		name, method, path, body, config string
+		reply                            relaytest.Reply
+		call                             string // method, URL
+		sent                             string // in the body
+		status                           int
+		says                             string
+		input                            int64
+	}{
+		{"embeddings", "POST", "/v1/embeddings", embed, openAI(""), ok(vectors), "POST https://api.openai.com/v1/embeddings", `"input":"Hi"`, 200, `[0.5,-1]`, 1000},
+		{"translated embeddings", "POST", "/v1/embeddings", `{"model":"embed-english-v3.0","input":"Hi"}`, `{"provider":"cohere","api_key":"co"}`, ok(cohere), "POST https://api.cohere.ai/v2/embed", `"texts":["Hi"]`, 200, `[0.5,-1]`, 1000},
+		{"embeddings without input", "POST", "/v1/embeddings", `{"model":"text-embedding-3-small"}`, openAI(""), relaytest.Reply{}, "", "", 400, "input", 0},
+		{"embeddings that the provider's format lacks", "POST", "/v1/embeddings", `{"model":"embed-english-v3.0","input":[[1,2,3]]}`, `{"provider":"cohere","api_key":"co"}`, relaytest.Reply{}, "", "", 400, "input", 0},
+		{"an error of embeddings", "POST", "/v1/embeddings", embed, openAI(""), failure(400, invalid), "POST https://api.openai.com/v1/embeddings", "", 400, "no such field", 0},
+		{"a path that is passed through", "GET", "/v1/proxy/evals?limit=2&after=a%2Fb", "", openAI(""), ok(`{"data":[]}`), "GET https://api.openai.com/v1/evals?limit=2&after=a%2Fb", "", 200, `{"data":[]}`, 0},
+		{"a body that is passed through", "POST", "/v1/proxy/evals", `{"a": 1}`, openAI(""), failure(418, `{"teapot":true}`), "POST https://api.openai.com/v1/evals", `{"a": 1}`, 418, "teapot", 0},
+		{"Gemini at Google", "POST", "/v1beta/models/gemini-2.5-flash:generateContent", asked, `{"provider":"google","api_key":"g"}`, ok(generated), "POST https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:generateContent", `"text":"Hi"`, 200, `"promptTokenCount":100`, 100},
+		{"Gemini at OpenAI", "POST", "/v1beta/models/gpt-4o:generateContent", asked, openAI(""), ok(reply), "POST https://api.openai.com/v1/chat/completions", `"content":"Hi"`, 200, `"promptTokenCount":100`, 100},
+		{"an error of OpenAI for Gemini's client", "POST", "/v1beta/models/gpt-4o:generateContent", asked, openAI(""), failure(429, limited), "POST https://api.openai.com/v1/chat/completions", "", 429, "RESOURCE_EXHAUSTED", 0},
+	} {
+		g.Script(c.reply)
+		got := g.Do(c.method, c.path, c.body, config(c.config)...)
+		call, sent := "", ""
+		for _, one := range g.Calls() {
+			call, sent = one.Method+" "+one.URL, one.Body
+		}
+		if got.Status != c.status || call != c.call || !strings.Contains(sent, c.sent) || !strings.Contains(got.Body, c.says) {
+			t.Errorf("%s: %d %s after %q with %s; want %d %q after %q with %s", c.name, got.Status, got.Body, call, sent, c.status, c.says, c.call, c.sent)
+		}
+		r := g.Record()
+		if r.Usage.N(pricing.Input) != c.input || r.ClientStatus != c.status || (r.Cost > 0) != (c.input > 0) || r.Usage.Estimated {
+			t.Errorf("%s: status %d, %d in, cost %d, estimated %t; want %d in", c.name, r.ClientStatus, r.Usage.N(pricing.Input), r.Cost, r.Usage.Estimated, c.input)
+		}
+	}
+}
+
+// TestStoredObjectsBelongToAWorkspace requires that a file is read and deleted by the workspace
+// that uploaded it, and that another workspace gets 404 without a call of the provider.
+func TestStoredObjectsBelongToAWorkspace(t *testing.T) {
+	t.Parallel()
+	g := relaytest.New(t, otherRoutes)
+	other := g.Workspace("other")
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	_ = w.WriteField("purpose", "batch")
+	part, _ := w.CreateFormFile("file", "rows.jsonl")
+	_, _ = part.Write([]byte("{}\n"))
+	_ = w.Close()
+
+	const shared = `{"provider":"` + relaytest.Saved + `"}`
+	const file = `{"id":"file-1","object":"file","bytes":3,"created_at":1,"filename":"rows.jsonl","purpose":"batch"}`
+	g.Script(ok(file))
+	got := g.Do("POST", "/v1/files", form.String(), append(config(shared), "Content-Type", w.FormDataContentType())...)
+	calls := g.Calls()
+	if got.Status != 200 || !strings.Contains(got.Body, `"id":"file-1"`) || len(calls) != 1 || !strings.Contains(calls[0].Body, "rows.jsonl") {
+		t.Fatalf("%d %s after %+v", got.Status, got.Body, calls)
+	}
+	g.Record()
+	for _, c := range []struct {
+		method, key string
+		status      int
+	}{
+		{"GET", "", 200}, {"GET", other, 404}, {"DELETE", other, 404}, {"DELETE", "", 200},
+	} {
+		g.Script(ok(file))
+		if c.method == "DELETE" {
+			g.Script(ok(`{"id":"file-1","object":"file","deleted":true}`))
+		}
+		headers := config(shared)
+		if c.key != "" {
+			headers = append(headers, "X-Gateway-Api-Key", c.key)
+		}
+		got := g.Do(c.method, "/v1/files/file-1", "", headers...)
+		if calls := len(g.Calls()); got.Status != c.status || (calls == 1) != (c.status == 200) {
+			t.Errorf("%s by %q: %d %s after %d calls; want %d", c.method, c.key, got.Status, got.Body, calls, c.status)
+		}
+		g.Record()
+	}
+}
+
+// TestStreams requires what clients read of streams that a guardrail denies, that fail before
+// and after their first event, and that another client reads in its own form.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	g := relaytest.New(t, routes)
+	event := func(text string) string {
+		return `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"gpt-4o","choices":[{"index":0,"delta":{"content":"` + text + `"},"finish_reason":null}]}` + "\n\n"
+	}
+	const end = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"gpt-4o","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110}}` + "\n\ndata: [DONE]\n\n"
+	const failed = `data: {"error":{"message":"it broke","type":"server_error","code":"server_error"}}` + "\n\n"
+	denies := `,"output_guardrails":[{"default.contains":{"words":["secret"],"operator":"none"},"deny":true}]`
+	for _, c := range []struct {
+		name, path, config string
+		script             []relaytest.Reply
+		has, lacks         []string
+		status             int
+		success            bool
+		calls              int
+	}{
+		{"it passes", chatPath, openAI(denies), []relaytest.Reply{ok(event("Hello") + end)}, []string{"Hello", "data: [DONE]"}, []string{"error"}, 200, true, 1},
+		{"it is denied", chatPath, openAI(denies), []relaytest.Reply{ok(event("the sec") + event("ret word") + end)}, []string{"guardrail"}, []string{"ret word", "[DONE]"}, 446, false, 1},
+		{"its first event is an error", chatPath, fallback(openAI(""), openAI("")), []relaytest.Reply{ok(failed), ok(event("Hello") + end)}, []string{"Hello", "[DONE]"}, []string{"it broke"}, 200, true, 2},
+		{"a later event is an error", chatPath, fallback(openAI(""), openAI("")), []relaytest.Reply{ok(event("Hello") + failed)}, []string{"Hello", "it broke"}, nil, 200, false, 1},
+		{"it ends before its end", chatPath, openAI(""), []relaytest.Reply{{Status: 200, Body: event("Hello"), Cut: true}}, []string{"Hello"}, []string{"[DONE]"}, 200, false, 1},
+		{"Messages at OpenAI", messagesPath, openAI(`,"override_params":{"model":"gpt-4o"}`), []relaytest.Reply{ok(event("Hello") + end)}, []string{"event: message_start", `"text":"Hello"`, `"stop_reason":"end_turn"`, "event: message_stop"}, []string{"[DONE]"}, 200, true, 1},
+		{"an error for a client of Messages", messagesPath, openAI(`,"override_params":{"model":"gpt-4o"}`), []relaytest.Reply{ok(event("Hello") + failed)}, []string{"event: error", `"type":"error"`}, []string{"message_stop"}, 200, false, 1},
+	} {
+		g.Script(c.script...)
+		got := g.Do("POST", c.path, `{"model":"gpt-4o","max_tokens":50,"stream":true,"messages":[{"role":"user","content":"Hi"}]}`, config(c.config)...)
+		for _, text := range c.has {
+			if !strings.Contains(got.Body, text) {
+				t.Errorf("%s: no %q in %d %s", c.name, text, got.Status, got.Body)
+			}
+		}
+		for _, text := range c.lacks {
+			if strings.Contains(got.Body, text) {
+				t.Errorf("%s: %q in %s", c.name, text, got.Body)
+			}
+		}
+		if got.Status != c.status || strings.HasPrefix(got.Header.Get("Content-Type"), "text/event-stream") != (c.status == http.StatusOK) {
+			t.Errorf("%s: %d %v", c.name, got.Status, got.Header)
+		}
+		r := g.Record()
+		if calls := len(g.Calls()); calls != c.calls || (r.ErrorCode == "") != c.success || r.Cost == 0 || !r.Stream {
+			t.Errorf("%s: %d calls, status %d, error %q, cost %d; want success %t", c.name, calls, r.ClientStatus, r.ErrorCode, r.Cost, c.success)
+		}
+	}
+}
