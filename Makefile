@@ -65,7 +65,7 @@ UNRACED = sed -n 's|^[a-z]|gateway/&|p' scripts/unraced.txt
 # A directive in the comment of a test, such as //lane:plays, moves it to another lane than
 # its package; a test of shared/ checks the directives.
 # plays: many hundred iterations (a crash at each write, two implementations compared,
-# measured memory). tables: every route, one request at a time. Other tests run the code of
+# measured memory). tables: every route, client or host, one request at a time. Other tests run the code of
 # both under the race detector, which makes these five times slower.
 # standard: wire, streams, faults, kills and accounting, with net/http as server and client.
 PLAYED = grep -rl --include='*_test.go' '^//lane:plays$$' shared functions | xargs -rn1 dirname | sed 's|^|gateway/|' | sort -u
@@ -87,7 +87,7 @@ programs: deps ## tests that build and run programs of this project
 # Omitted if PKG names other packages.
 LOCAL = all=$$($(GO) list $(PKG)) && { grep -qx gateway/local <<<"$$all" || exit 0; } &&
 
-tables: deps ## tests of ./local that call every route
+tables: deps ## tests of ./local that try every route, client or host
 	@$(LOCAL) $(PLAIN) -run "$$(scripts/lane.sh tables local/*_test.go)" ./local
 
 race-local: deps ## the other tests of ./local, with the race detector

@@ -76,6 +76,8 @@ func exported(text string) map[string]string {
 var generatedSlugs = regexp.MustCompile(`\b((?:pc|pg|pp|col|ws)-[a-z0-9-]*)-[0-9a-f]{6}\b`)
 
 // What is exported of one gateway brings it to no change, and another one to the same state.
+//
+//lane:tables
 func TestExportRoundTrip(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -159,6 +161,8 @@ func firstDifference(a, b string) string {
 }
 
 // A plan names what is created, changed and deleted, and deletes only with --prune.
+//
+//lane:tables
 func TestApplyNamesChanges(t *testing.T) {
 	t.Parallel()
 	r := start(t)

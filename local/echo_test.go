@@ -100,6 +100,8 @@ func leaks(text string) bool {
 
 // When a provider repeats the credential, neither the caller nor the log gets it, on any
 // route and in any dialect.
+//
+//lane:tables
 func TestCredentialsAreRedactedFromResponsesAndLogs(t *testing.T) {
 	t.Parallel()
 	r := start(t)

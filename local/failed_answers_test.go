@@ -33,6 +33,8 @@ func (h *failingHost) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // TestFailuresInsideASuccessFallBack sends every failure inside a 200 to a client of each
 // shape, plain and streamed: the next target answers, and the log has the failed attempt.
 // Without another target the client gets a bad gateway.
+//
+//lane:tables
 func TestFailuresInsideASuccessFallBack(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -46,6 +46,8 @@ func logOf(t *testing.T, r *running, id string) (log map[string]any, raw string)
 // leaves. It is 446 as long as nothing was sent, and ends in the client's own error form
 // after that. Set to judge the stream afterwards, the text is sent; the log shows the
 // verdict in each case.
+//
+//lane:tables
 func TestDenyDeniesStreamsOfEveryClient(t *testing.T) {
 	t.Parallel()
 	r, _ := startShapes(t)
@@ -125,6 +127,8 @@ func TestDenyDeniesStreamsOfEveryClient(t *testing.T) {
 // TestRedactedDataIsInNoLog: what a guardrail has removed is not in the log, the explanation
 // or the answer, whoever quotes it, also if another check denies, and if it was put back into
 // the answer.
+//
+//lane:tables
 func TestRedactedDataIsInNoLog(t *testing.T) {
 	t.Parallel()
 	r := start(t)

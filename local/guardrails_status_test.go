@@ -49,6 +49,8 @@ func statusForger(t *testing.T) *httptest.Server {
 
 // TestOutputIsJudgedWhateverTheStatusOfSuccess has a host respond with each status of success:
 // clients get its body as of a 200, so output guardrails judge it.
+//
+//lane:tables
 func TestOutputIsJudgedWhateverTheStatusOfSuccess(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -273,6 +273,8 @@ func oddRequests(o *mockprovider.Odd) (all []struct{ path, provider, body string
 }
 
 // Whatever form usage has, what the accounting say is what the provider charges.
+//
+//lane:tables
 func TestOddUsageIsBookedAsItIsBilled(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -135,6 +135,7 @@ func TestEveryDocumentedRouteRequiresAKey(t *testing.T) {
 	}
 }
 
+//lane:tables
 func TestResponsesMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -12,6 +12,8 @@ import (
 // TestOnlyWhoMaySetLimitsSetsPrices: budgets count by prices, so that somebody who may not raise
 // the limits of a workspace may not change its prices. A field with a price that is not tried
 // here fails the test.
+//
+//lane:tables
 func TestOnlyWhoMaySetLimitsSetsPrices(t *testing.T) {
 	t.Parallel()
 	r := start(t)

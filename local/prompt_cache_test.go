@@ -14,6 +14,8 @@ import (
 // A provider of the same shape gets the client's bytes, except for the model that the
 // gateway writes. So two turns of a conversation have the same beginning there, too, and
 // the provider's cache keeps it.
+//
+//lane:tables
 func TestPrefixesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)

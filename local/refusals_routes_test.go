@@ -130,6 +130,8 @@ func withoutProvider(headers []string) (out []string) {
 // TestRefusalsOfEveryRoute sends each rejection to each route of the route table and reads the
 // body as the SDK of that route does. The statuses are in testdata/refusals.txt: 2xx where a
 // route has no such rejection.
+//
+//lane:tables
 func TestRefusalsOfEveryRoute(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -137,6 +137,8 @@ func TestAdministrationIsNeverPassedThrough(t *testing.T) {
 
 // TestWrongMethodsOfTheAdministration asks for routes that are there with methods
 // that they do not take.
+//
+//lane:tables
 func TestWrongMethodsOfTheAdministration(t *testing.T) {
 	t.Parallel()
 	r := start(t)

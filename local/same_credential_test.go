@@ -32,6 +32,7 @@ func (n neighbours) met() {
 	}
 }
 
+//lane:tables
 func TestOneCredentialSavedTwiceIsolatesTenants(t *testing.T) {
 	t.Parallel()
 	n := saveTwice(t)

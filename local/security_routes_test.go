@@ -196,6 +196,7 @@ func (r *running) bare(request string) reply {
 	return reply{resp.StatusCode, resp.Header, string(body)}
 }
 
+//lane:tables
 func TestNeitherHostNorForwardedHeadersNorSpellingOpenARoute(t *testing.T) {
 	t.Parallel()
 	r := start(t)

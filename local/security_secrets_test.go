@@ -93,6 +93,8 @@ func finds(text, canary string) bool {
 // TestCanariesStayWhereTheyBelong sends marked keys, credentials and prompts on
 // every path that can fail or succeed, and then reads all that the gateway
 // wrote: its output, its answers, its books, its audit log, its folder.
+//
+//lane:tables
 func TestCanariesStayWhereTheyBelong(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

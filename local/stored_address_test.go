@@ -49,6 +49,8 @@ func addressesOf(p *provider.Provider, stranger string) map[string]string {
 }
 
 // Everything that can be saved against everything that can name an address.
+//
+//lane:tables
 func TestNothingSavedGoesToAnAddressOfTheCaller(t *testing.T) {
 	t.Parallel()
 	r := start(t)
