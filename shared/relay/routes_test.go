@@ -2,8 +2,10 @@ package relay_test
 
 import (
 	"bytes"
+	"fmt"
 	"mime/multipart"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -171,6 +173,77 @@ func TestStreams(t *testing.T) {
 		r := g.Record()
 		if calls := len(g.Calls()); calls != c.calls || (r.ErrorCode == "") != c.success || r.Cost == 0 || !r.Stream {
 			t.Errorf("%s: %d calls, status %d, error %q, cost %d; want success %t", c.name, calls, r.ClientStatus, r.ErrorCode, r.Cost, c.success)
+		}
+	}
+}
+
+// TestSemanticCache requires that a question of the same meaning gets the stored response, that
+// the embedder's request is priced in a record of its own, and that its failure costs only the hit.
+func TestSemanticCache(t *testing.T) {
+	t.Parallel()
+	g := relaytest.New(t, otherRoutes)
+	semantic := `{"provider":"` + relaytest.Saved + `","cache":{"mode":"semantic","embedder":{"provider":"` + relaytest.Saved + `","model":"text-embedding-3-small"}}}`
+	vector := func(v string) relaytest.Reply {
+		return ok(`{"object":"list","model":"text-embedding-3-small","data":[{"object":"embedding","index":0,"embedding":` + v + `}],"usage":{"prompt_tokens":8,"total_tokens":8}}`)
+	}
+	for _, c := range []struct {
+		text   string
+		script []relaytest.Reply
+		status string
+	}{
+		{"What is the capital of France?", []relaytest.Reply{vector("[1,0,0]"), ok(reply)}, "SEMANTIC MISS"},
+		{"The capital of France is what?", []relaytest.Reply{vector("[0.999,0.01,0]")}, "SEMANTIC HIT"},
+		{"How tall is the tower?", []relaytest.Reply{vector("[0,1,0]"), ok(reply)}, "SEMANTIC MISS"},
+		{"Who broke the embedder?", []relaytest.Reply{failure(500, broken), ok(reply)}, "SEMANTIC MISS"},
+	} {
+		g.Script(c.script...)
+		got := g.Do("POST", chatPath, strings.Replace(question, "Hi", c.text, 1), config(semantic)...)
+		if got.Status != 200 || got.Header.Get("X-Gateway-Cache-Status") != c.status || len(g.Calls()) != len(c.script) {
+			t.Errorf("%s: %d with status %q; want %q: %s", c.text, got.Status, got.Header.Get("X-Gateway-Cache-Status"), c.status, got.Body)
+		}
+		records := g.Records()
+		if len(records) != 2 {
+			t.Fatalf("%s: %d records; want those of the embedder and of the request", c.text, len(records))
+		}
+		for _, r := range records {
+			if r.Endpoint == "embed" && (r.Cost > 0) == (c.script[0].Status != 200) || r.Endpoint != "embed" && (r.CacheStatus != c.status || (r.Cost == 0) != (len(c.script) == 1)) {
+				t.Errorf("%s: record of %s with status %q and cost %d", c.text, r.Endpoint, r.CacheStatus, r.Cost)
+			}
+		}
+	}
+}
+
+// TestModelsOnBedrock requires that the newest Claude gets Messages natively, other models Converse, and
+// that requests are signed and never contain the secret.
+func TestModelsOnBedrock(t *testing.T) {
+	t.Parallel()
+	g := relaytest.New(t, routes)
+	const credentials = `{"provider":"bedrock","aws_access_key_id":"AKIAEXAMPLE","aws_secret_access_key":"very-secret","aws_region":"us-east-1"`
+	const converse = `{"output":{"message":{"role":"assistant","content":[{"text":"Hello"}]}},"stopReason":"end_turn","usage":{"inputTokens":100,"outputTokens":10,"totalTokens":110},"metrics":{"latencyMs":1}}`
+	for _, c := range []struct {
+		name, path, body, model, url, sent, reply, says string
+	}{
+		{"a new Claude by Messages", messagesPath, claudeAsked, "anthropic.claude-sonnet-5", "/anthropic/v1/messages", `"max_tokens":16`, claudeReply, `"end_turn"`},
+		{"an older Claude by Messages", messagesPath, claudeAsked, "anthropic.claude-sonnet-4-5-20250929-v1:0", "/model/anthropic.claude-sonnet-4-5-20250929-v1:0/converse", `"maxTokens":16`, converse, `"end_turn"`},
+		{"Nova by chat", chatPath, question, "amazon.nova-pro-v1:0", "/model/amazon.nova-pro-v1:0/converse", `"inferenceConfig"`, converse, `"finish_reason":"stop"`},
+		{"Nova by Messages", messagesPath, claudeAsked, "amazon.nova-pro-v1:0", "/model/amazon.nova-pro-v1:0/converse", `"maxTokens":16`, converse, `"end_turn"`},
+	} {
+		g.Script(ok(c.reply))
+		got := g.Do("POST", c.path, c.body, config(credentials+`,"override_params":{"max_tokens":16,"model":"`+c.model+`"}}`)...)
+		calls := g.Calls()
+		if len(calls) != 1 || got.Status != 200 || !strings.Contains(got.Body, c.says) {
+			t.Errorf("%s: %d %s after %+v", c.name, got.Status, got.Body, calls)
+			continue
+		}
+		call := calls[0]
+		if at, err := url.PathUnescape(call.URL); err != nil || at != "https://bedrock-runtime.us-east-1.amazonaws.com"+c.url || !strings.Contains(call.Body, c.sent) {
+			t.Errorf("%s: %s with %s; want %s with %s", c.name, call.URL, call.Body, c.url, c.sent)
+		}
+		if auth := call.Header.Get("Authorization"); !strings.HasPrefix(auth, "AWS4-HMAC-SHA256 Credential=AKIAEXAMPLE/") || strings.Contains(fmt.Sprint(call), "very-secret") {
+			t.Errorf("%s: signed by %q", c.name, auth)
+		}
+		if r := g.Record(); r.Usage.N(pricing.Input) != 100 || r.Usage.N(pricing.Output) != 10 || r.Provider != "bedrock" {
+			t.Errorf("%s: %d in, %d out at %s", c.name, r.Usage.N(pricing.Input), r.Usage.N(pricing.Output), r.Provider)
 		}
 	}
 }

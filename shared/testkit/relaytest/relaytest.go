@@ -253,17 +253,23 @@ func (g *Gateway) Waits() []time.Duration {
 	return out
 }
 
-// Record returns the only record since the last call of Record.
-func (g *Gateway) Record() usage.Record {
-	g.t.Helper()
+// Records returns the records since the last call of Records or Record.
+func (g *Gateway) Records() []usage.Record {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.records) != 1 {
-		g.t.Fatalf("%d records; want one", len(g.records))
-	}
-	out := g.records[0]
+	out := g.records
 	g.records = nil
 	return out
+}
+
+// Record returns the only record since the last call of Records or Record.
+func (g *Gateway) Record() usage.Record {
+	g.t.Helper()
+	all := g.Records()
+	if len(all) != 1 {
+		g.t.Fatalf("%d records; want one", len(all))
+	}
+	return all[0]
 }
 
 // Workspace creates another workspace and returns a key of it.
