@@ -103,7 +103,7 @@ func openLambda(ctx context.Context, o options) (_ *gateway, err error) {
 	for _, w := range workers {
 		g.workers = append(g.workers, w)
 	}
-	g.workers = append(g.workers, g.every(time.Minute, "batch sweep", func(ctx context.Context) error { return g.core.Runs.Send(ctx, batch.SweepMessage()) }))
+	g.workers = append(g.workers, g.every(time.Minute, "batch sweep", func(ctx context.Context) error { return g.core.RunQueue.Send(ctx, batch.SweepMessage()) }))
 	g.server, err = host.Listen(o.addr, serve, o.serve)
 	return g, err
 }

@@ -201,7 +201,7 @@ func TestHowAResponseInTheBackgroundMayEnd(t *testing.T) {
 			if mood == "unknown" || mood == "failed" {
 				wanted := map[string]int{"unknown": 3, "failed": 1}[mood]
 				eventually(t, func() error {
-					left, err := r.g.core.Runs.(*local.Queue).Depth(t.Context())
+					left, err := r.g.core.RunQueue.(*local.Queue).Depth(t.Context())
 					if err != nil || left != (local.Depth{}) || m.looks() < wanted {
 						return fmt.Errorf("%d looks, %+v left, %v", m.looks(), left, err)
 					}

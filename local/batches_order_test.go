@@ -33,7 +33,7 @@ func TestBatchMessagesMayRepeatInAnyOrder(t *testing.T) {
 			for range 10 {
 				messages = append(messages, batch.Message(r.here(), id, rand.Int64N(9), 0))
 			}
-			if err := r.g.core.Runs.Send(context.Background(), messages...); err != nil {
+			if err := r.g.core.RunQueue.Send(context.Background(), messages...); err != nil {
 				t.Error(err)
 			}
 			pause(ctx, 10*time.Millisecond)
@@ -89,14 +89,14 @@ func TestBatchesThatLostTheirMessageOrInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.g.core.Runs.Send(context.Background(), batch.SweepMessage()); err != nil { // too early: it is not overdue
+	if err := r.g.core.RunQueue.Send(context.Background(), batch.SweepMessage()); err != nil { // too early: it is not overdue
 		t.Fatal(err)
 	}
 	_, err = r.g.relay.Batches().Change(context.Background(), r.here(), lost.ID, "", func(b *batch.Batch) error { b.Next -= time.Hour.Milliseconds(); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.g.core.Runs.Send(context.Background(), batch.SweepMessage()); err != nil {
+	if err := r.g.core.RunQueue.Send(context.Background(), batch.SweepMessage()); err != nil {
 		t.Fatal(err)
 	}
 	if b := r.ended(workspaceKey, lost.ID); b["status"] != "completed" || fmt.Sprint(b["request_counts"]) != counts(2, 0, 2) {
@@ -106,7 +106,7 @@ func TestBatchesThatLostTheirMessageOrInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.g.core.Runs.Send(context.Background(), batch.Message(r.here(), gone.ID, 0, 0)); err != nil {
+	if err := r.g.core.RunQueue.Send(context.Background(), batch.Message(r.here(), gone.ID, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if b := r.ended(workspaceKey, gone.ID); b["status"] != "failed" || fmt.Sprint(b["errors"]) == "<nil>" {

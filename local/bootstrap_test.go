@@ -17,7 +17,7 @@ func TestAnEmptyStoreIsFilledOnce(t *testing.T) {
 	for n := range 5 {
 		org := fmt.Sprintf("org-%d", n)
 		var wg sync.WaitGroup
-		made, errs := make([]*app.Made, 4), make([]error, 4)
+		made, errs := make([]*app.BootstrapResult, 4), make([]error, 4)
 		for i := range made {
 			wg.Go(func() {
 				made[i], errs[i] = r.g.core.Bootstrap(context.Background(), app.First{Organisation: org, Workspace: org, AdminKey: "admin-key-of-" + org, WorkspaceKey: "data-key-of-" + org, MockURL: r.mock.URL()})

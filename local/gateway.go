@@ -53,11 +53,11 @@ type gateway struct {
 	mock        *mockServer
 	server      *host.Server
 	sender      *audit.Sender
-	made        *app.Made    // the keys that were made for an empty store
-	initialKeys app.First    // keys that the environment sets for an empty store
-	ignored     []string     // variables with keys that the stores do not have
-	relay       *relay.Relay // nil where the container's own main serves
-	metrics     *host.Server // nil: not enabled
+	made        *app.BootstrapResult // the keys that were made for an empty store
+	initialKeys app.First            // keys that the environment sets for an empty store
+	ignored     []string             // variables with keys that the stores do not have
+	relay       *relay.Relay         // nil where the container's own main serves
+	metrics     *host.Server         // nil: not enabled
 	workers     []worker
 }
 
@@ -216,7 +216,7 @@ func (g *gateway) assemble() error {
 		g.auditWorker(),
 		func(ctx context.Context) error { sender.Run(ctx, sweepEvery); return nil },
 		g.every(time.Minute, "compact", archive.Compact),
-		g.every(time.Hour, "cache sweep", plane.Answers(g.core, nil).Sweep),
+		g.every(time.Hour, "cache sweep", plane.NewCache(g.core, nil).Sweep),
 		g.every(time.Hour, "retention", archive.Retain),
 		g.every(time.Hour, "retention of feedback", func(ctx context.Context) error {
 			rated := feedback.New(g.core.Store, g.core.Now, g.core.Retention.Records, g.core.RetentionDays)
@@ -233,7 +233,7 @@ func (g *gateway) assemble() error {
 		exports := exporting.Worker(g.core, archive, export.Standard)
 		g.workers = append(g.workers, exports.Work, g.every(time.Hour, "export sweep", exports.Sweep))
 	}
-	if g.core.Runs != nil {
+	if g.core.RunQueue != nil {
 		runner := batchrun.New(plane.Runner(g.core, g.relay, data, batchPace))
 		g.workers = append(g.workers, runner.Run, g.every(sweepEvery, "batch sweep", runner.Sweep))
 	}
@@ -413,11 +413,11 @@ func egressPolicy(addr, mock string) (egress.Policy, error) {
 		p.TrustedHosts = append(p.TrustedHosts, mock)
 	}
 	if own, err := netip.ParseAddrPort(addr); err == nil {
-		p.Refuse = append(p.Refuse, own)
+		p.OwnAddrs = append(p.OwnAddrs, own)
 	} else if _, port, err := net.SplitHostPort(addr); err == nil {
 		for _, ip := range []string{"127.0.0.1", "::1"} {
 			if own, err := netip.ParseAddrPort(net.JoinHostPort(ip, port)); err == nil {
-				p.Refuse = append(p.Refuse, own)
+				p.OwnAddrs = append(p.OwnAddrs, own)
 			}
 		}
 	}

@@ -264,7 +264,7 @@ func TestHowAnInteractionInTheBackgroundMayEnd(t *testing.T) {
 func (r *running) idle() {
 	r.t.Helper()
 	eventually(r.t, func() error {
-		left, err := r.g.core.Runs.(*local.Queue).Depth(r.t.Context())
+		left, err := r.g.core.RunQueue.(*local.Queue).Depth(r.t.Context())
 		if err != nil || left != (local.Depth{}) {
 			return fmt.Errorf("%+v left, %v", left, err)
 		}

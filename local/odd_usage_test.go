@@ -36,7 +36,7 @@ const (
 func usageOf(members string) string { return `"usage":{` + members + `}` }
 
 // plainOdds are answers in one piece.
-var plainOdds = []mockprovider.Odd{
+var plainOdds = []mockprovider.UnusualUsage{
 	{Name: "two counts", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5,"total_tokens":15`), NanoDollars: 10*miniIn + 5*miniOut},
 	{Name: "cached within the prompt", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":110,"completion_tokens":5,"total_tokens":115,"prompt_tokens_details":{"cached_tokens":100}`), NanoDollars: 10*miniIn + 100*miniCached + 5*miniOut},
 	{Name: "cache hits beside the prompt", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":110,"completion_tokens":5,"prompt_cache_hit_tokens":100,"prompt_cache_miss_tokens":10`), NanoDollars: 10*miniIn + 100*miniCached + 5*miniOut},
@@ -48,11 +48,11 @@ var plainOdds = []mockprovider.Odd{
 	{Name: "audio in and out", Wire: "chat", Model: "gpt-4o-audio-preview", Usage: usageOf(`"prompt_tokens":30,"completion_tokens":12,"prompt_tokens_details":{"audio_tokens":20},"completion_tokens_details":{"audio_tokens":8}`), NanoDollars: 10*2500 + 20*100_000 + 4*10_000 + 8*200_000},
 	{Name: "cached audio", Wire: "chat", Model: "gpt-realtime", Usage: usageOf(`"input_tokens":100,"output_tokens":10,"input_token_details":{"text_tokens":20,"audio_tokens":80,"cached_tokens":40,"cached_tokens_details":{"text_tokens":10,"audio_tokens":30}},"output_token_details":{"text_tokens":4,"audio_tokens":6}`), NanoDollars: 10*4000 + 50*32_000 + 10*400 + 30*400 + 4*16_000 + 6*64_000},
 	{Name: "pictures within the prompt", Wire: "chat", Model: "gpt-realtime", Usage: usageOf(`"prompt_tokens":50,"completion_tokens":2,"prompt_tokens_details":{"image_tokens":40}`), NanoDollars: 10*4000 + 40*5000 + 2*16_000},
-	{Name: "served first", Wire: "chat", Model: mini, Asked: `"service_tier":"priority"`, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5`) + `,"service_tier":"priority"`, NanoDollars: 10*miniFirstIn + 5*miniFirstOut},
-	{Name: "asked to be served first and was not", Wire: "chat", Model: mini, Asked: `"service_tier":"priority"`, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5`) + `,"service_tier":"default"`, NanoDollars: 10*miniIn + 5*miniOut},
-	{Name: "asked fast, served first", Wire: "chat", Model: newest, Asked: `"service_tier":"fast"`, Usage: `"service_tier":"priority",` + usageOf(`"prompt_tokens":10,"completion_tokens":5`), NanoDollars: 10*newFirstIn + 5*newFirstOut},
-	{Name: "no word of the tier", Wire: "chat", Model: mini, Asked: `"service_tier":"priority"`, Usage: usageOf(`"prompt_tokens":110,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":100}`), NanoDollars: 10*miniFirstIn + 100*miniFirstCached + 5*miniFirstOut},
-	{Name: "flex", Wire: "chat", Model: newest, Asked: `"service_tier":"flex"`, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5`) + `,"service_tier":"flex"`, NanoDollars: 10*newFlexIn + 5*newFlexOut},
+	{Name: "served first", Wire: "chat", Model: mini, Fields: `"service_tier":"priority"`, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5`) + `,"service_tier":"priority"`, NanoDollars: 10*miniFirstIn + 5*miniFirstOut},
+	{Name: "asked to be served first and was not", Wire: "chat", Model: mini, Fields: `"service_tier":"priority"`, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5`) + `,"service_tier":"default"`, NanoDollars: 10*miniIn + 5*miniOut},
+	{Name: "asked fast, served first", Wire: "chat", Model: newest, Fields: `"service_tier":"fast"`, Usage: `"service_tier":"priority",` + usageOf(`"prompt_tokens":10,"completion_tokens":5`), NanoDollars: 10*newFirstIn + 5*newFirstOut},
+	{Name: "no word of the tier", Wire: "chat", Model: mini, Fields: `"service_tier":"priority"`, Usage: usageOf(`"prompt_tokens":110,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":100}`), NanoDollars: 10*miniFirstIn + 100*miniFirstCached + 5*miniFirstOut},
+	{Name: "flex", Wire: "chat", Model: newest, Fields: `"service_tier":"flex"`, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5`) + `,"service_tier":"flex"`, NanoDollars: 10*newFlexIn + 5*newFlexOut},
 	{Name: "unknown as minus one", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5,"total_tokens":-1,"prompt_tokens_details":{"cached_tokens":-1},"completion_tokens_details":{"reasoning_tokens":-1}`), NanoDollars: 10*miniIn + 5*miniOut},
 	{Name: "details that are null", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":null,"completion_tokens_details":null`), NanoDollars: 10*miniIn + 5*miniOut},
 	{Name: "more cached than read", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":100}`), NanoDollars: 10*miniCached + 5*miniOut},
@@ -89,12 +89,12 @@ var plainOdds = []mockprovider.Odd{
 	{Name: "a fallback that declined amid output", Wire: "messages", Model: sonnet, Usage: usageOf(`"input_tokens":12,"output_tokens":6,"iterations":[{"type":"message","input_tokens":11,"output_tokens":2},{"type":"fallback_message","model":"claude-haiku-4-5","input_tokens":12,"output_tokens":6}]`), NanoDollars: 11*sonnetIn + 2*sonnetOut + 12*haikuIn + 6*haikuOut},
 	{Name: "a fallback credit", Wire: "messages", Model: haiku, Usage: usageOf(`"input_tokens":12,"cache_read_input_tokens":500,"cache_creation_input_tokens":0,"output_tokens":6,"fallback_credit":{"status":"redeemed"}`), NanoDollars: 12*haikuIn + 500*haikuRead + 6*haikuOut},
 	{Name: "a fallback credit that was not applied", Wire: "messages", Model: haiku, Usage: usageOf(`"input_tokens":12,"output_tokens":6,"fallback_credit":{"status":"not_applied","reason":"expired"}`), NanoDollars: 12*haikuIn + 6*haikuOut},
-	{Name: "served fast", Wire: "messages", Model: opus46, Asked: `"speed":"fast"`, Usage: usageOf(`"input_tokens":10,"cache_read_input_tokens":100,"output_tokens":5,"speed":"fast","service_tier":"standard"`), NanoDollars: 10*opusFastIn + 100*opusFastRead + 5*opusFastOut},
-	{Name: "asked fast, served as always", Wire: "messages", Model: opus46, Asked: `"speed":"fast"`, Usage: usageOf(`"input_tokens":10,"output_tokens":5,"speed":"standard","service_tier":"standard"`), NanoDollars: 10*opusIn + 5*opusOut},
-	{Name: "asked fast, served as always, without a tier", Wire: "messages", Model: opus46, Asked: `"speed":"fast"`, Usage: usageOf(`"input_tokens":10,"output_tokens":5,"speed":"standard"`), NanoDollars: 10*opusIn + 5*opusOut},
-	{Name: "a fallback to a cheaper model", Wire: "messages", Model: opus46, Answers: sonnet, Usage: usageOf(`"input_tokens":12,"output_tokens":6,"iterations":[{"type":"message","model":"claude-opus-4-6","input_tokens":11,"output_tokens":0},{"type":"fallback_message","model":"claude-sonnet-4-5","input_tokens":12,"output_tokens":6}]`), NanoDollars: 12*sonnetIn + 6*sonnetOut},
-	{Name: "a fallback to a dearer model", Wire: "messages", Model: haiku, Answers: opus46, Usage: usageOf(`"input_tokens":12,"output_tokens":6,"iterations":[{"type":"message","model":"claude-haiku-4-5","input_tokens":11,"output_tokens":0},{"type":"fallback_message","model":"claude-opus-4-6","input_tokens":12,"output_tokens":6}]`), NanoDollars: 12*opusIn + 6*opusOut},
-	{Name: "a fallback amid output, both named", Wire: "messages", Model: opus46, Answers: sonnet, Usage: usageOf(`"input_tokens":12,"output_tokens":6,"iterations":[{"type":"message","model":"claude-opus-4-6","input_tokens":11,"output_tokens":2},{"type":"fallback_message","model":"claude-sonnet-4-5","input_tokens":12,"output_tokens":6}]`), NanoDollars: 11*opusIn + 2*opusOut + 12*sonnetIn + 6*sonnetOut},
+	{Name: "served fast", Wire: "messages", Model: opus46, Fields: `"speed":"fast"`, Usage: usageOf(`"input_tokens":10,"cache_read_input_tokens":100,"output_tokens":5,"speed":"fast","service_tier":"standard"`), NanoDollars: 10*opusFastIn + 100*opusFastRead + 5*opusFastOut},
+	{Name: "asked fast, served as always", Wire: "messages", Model: opus46, Fields: `"speed":"fast"`, Usage: usageOf(`"input_tokens":10,"output_tokens":5,"speed":"standard","service_tier":"standard"`), NanoDollars: 10*opusIn + 5*opusOut},
+	{Name: "asked fast, served as always, without a tier", Wire: "messages", Model: opus46, Fields: `"speed":"fast"`, Usage: usageOf(`"input_tokens":10,"output_tokens":5,"speed":"standard"`), NanoDollars: 10*opusIn + 5*opusOut},
+	{Name: "a fallback to a cheaper model", Wire: "messages", Model: opus46, ResponseModel: sonnet, Usage: usageOf(`"input_tokens":12,"output_tokens":6,"iterations":[{"type":"message","model":"claude-opus-4-6","input_tokens":11,"output_tokens":0},{"type":"fallback_message","model":"claude-sonnet-4-5","input_tokens":12,"output_tokens":6}]`), NanoDollars: 12*sonnetIn + 6*sonnetOut},
+	{Name: "a fallback to a dearer model", Wire: "messages", Model: haiku, ResponseModel: opus46, Usage: usageOf(`"input_tokens":12,"output_tokens":6,"iterations":[{"type":"message","model":"claude-haiku-4-5","input_tokens":11,"output_tokens":0},{"type":"fallback_message","model":"claude-opus-4-6","input_tokens":12,"output_tokens":6}]`), NanoDollars: 12*opusIn + 6*opusOut},
+	{Name: "a fallback amid output, both named", Wire: "messages", Model: opus46, ResponseModel: sonnet, Usage: usageOf(`"input_tokens":12,"output_tokens":6,"iterations":[{"type":"message","model":"claude-opus-4-6","input_tokens":11,"output_tokens":2},{"type":"fallback_message","model":"claude-sonnet-4-5","input_tokens":12,"output_tokens":6}]`), NanoDollars: 11*opusIn + 2*opusOut + 12*sonnetIn + 6*sonnetOut},
 	{Name: "counts as strings", Wire: "messages", Model: sonnet, Usage: usageOf(`"input_tokens":"10","cache_read_input_tokens":"100","output_tokens":"5"`), NanoDollars: 10*sonnetIn + 100*sonnetRead + 5*sonnetOut},
 	{Name: "no output", Wire: "messages", Model: sonnet, Usage: usageOf(`"input_tokens":10`), NanoDollars: 10*sonnetIn + 1*sonnetOut},
 	{Name: "nothing in usage", Wire: "messages", Model: sonnet, Usage: `"usage":{}`, NanoDollars: helloIn*sonnetIn + 1*sonnetOut},
@@ -109,7 +109,7 @@ var plainOdds = []mockprovider.Odd{
 	{Name: "searches told beside usage", Wire: "responses", Model: newest, Output: `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"a"}}`, Usage: usageOf(`"input_tokens":10,"output_tokens":5`) + `,"tool_usage":{"web_search":{"num_requests":4}}`, NanoDollars: 10*newIn + 5*newOut + 4*search},
 	{Name: "searches of files", Wire: "responses", Model: newest, Output: `{"type":"file_search_call","id":"fs_1","status":"completed","queries":["a"],"results":null}`, Usage: usageOf(`"input_tokens":10,"output_tokens":5`), NanoDollars: 10*newIn + 5*newOut + fileSearch},
 	{Name: "a drawing by a tool", Wire: "responses", Model: newest, Output: `{"type":"image_generation_call","id":"ig_1","status":"completed","result":"aGk="}`, Usage: usageOf(`"input_tokens":10,"output_tokens":5`) + `,"tools":[{"type":"image_generation","model":"gpt-image-1"}],"tool_usage":{"image_gen":{"input_tokens":50,"output_tokens":4000,"total_tokens":4050}}`, NanoDollars: 10*newIn + 5*newOut + 167_000_000},
-	{Name: "flex", Wire: "responses", Model: newest, Asked: `"service_tier":"flex"`, Usage: `"service_tier":"flex",` + usageOf(`"input_tokens":10,"output_tokens":5`), NanoDollars: 10*newFlexIn + 5*newFlexOut},
+	{Name: "flex", Wire: "responses", Model: newest, Fields: `"service_tier":"flex"`, Usage: `"service_tier":"flex",` + usageOf(`"input_tokens":10,"output_tokens":5`), NanoDollars: 10*newFlexIn + 5*newFlexOut},
 	{Name: "incomplete", Wire: "responses", Model: newest, Usage: `"incomplete_details":{"reason":"max_output_tokens"},` + usageOf(`"input_tokens":10,"output_tokens":5`), NanoDollars: 10*newIn + 5*newOut},
 	{Name: "counts as strings", Wire: "responses", Model: newest, Usage: usageOf(`"input_tokens":"110","input_tokens_details":{"cached_tokens":"100"},"output_tokens":"12","total_tokens":"122"`), NanoDollars: 10*newIn + 100*newCached + 12*newOut},
 	{Name: "reasoning that exceeds the output by rounding", Wire: "responses", Model: newest, Usage: usageOf(`"input_tokens":10,"output_tokens":100,"output_tokens_details":{"reasoning_tokens":102},"total_tokens":110`), NanoDollars: 10*newIn + 100*newOut},
@@ -126,9 +126,9 @@ var plainOdds = []mockprovider.Odd{
 	{Name: "on demand", Wire: "generate", Model: flash, Usage: `"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15,"trafficType":"ON_DEMAND"}`, NanoDollars: 10*flashIn + 5*flashOut},
 	{Name: "no candidates", Wire: "generate", Model: flash, Usage: `"usageMetadata":{"promptTokenCount":10,"totalTokenCount":15}`, NanoDollars: 10*flashIn + 5*flashOut},
 
-	{Name: "a picture of a size", Wire: "images", Model: "dall-e-3", Asked: `"quality":"hd","size":"1024x1792"`, NanoDollars: 120_000_000},
+	{Name: "a picture of a size", Wire: "images", Model: "dall-e-3", Fields: `"quality":"hd","size":"1024x1792"`, NanoDollars: 120_000_000},
 	{Name: "a picture of no size", Wire: "images", Model: "dall-e-3", NanoDollars: 40_000_000},
-	{Name: "a drawing and its text", Wire: "images", Model: "gpt-image-1", Asked: `"quality":"low","size":"1024x1024"`, Usage: usageOf(`"input_tokens":10,"output_tokens":1000`) + `,"svg_usage":{"model":"gpt-5.6","input_tokens":20,"output_tokens":30}`, NanoDollars: 11_000_000 + 20*newIn + 30*newOut},
+	{Name: "a drawing and its text", Wire: "images", Model: "gpt-image-1", Fields: `"quality":"low","size":"1024x1024"`, Usage: usageOf(`"input_tokens":10,"output_tokens":1000`) + `,"svg_usage":{"model":"gpt-5.6","input_tokens":20,"output_tokens":30}`, NanoDollars: 11_000_000 + 20*newIn + 30*newOut},
 	{Name: "sound by its characters", Wire: "speech", Model: "tts-1", NanoDollars: 5 * 15_000},
 	{Name: "tokens in all", Wire: "embeddings", Model: "text-embedding-3-small", Usage: usageOf(`"prompt_tokens":9,"total_tokens":9`), NanoDollars: 9 * 20},
 	{Name: "search units", Wire: "rerank", Model: "rerank-v3.5", Usage: `"meta":{"api_version":{"version":"2"},"billed_units":{"search_units":3}}`, NanoDollars: 3 * 2_000_000},
@@ -179,7 +179,7 @@ func oddChunk(text, more string) string {
 }
 
 // streamedOdds are streams: usage late, early, often, or in pieces.
-var streamedOdds = []mockprovider.Odd{
+var streamedOdds = []mockprovider.UnusualUsage{
 	{Name: "in a last chunk of its own", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + "}", bareChunk + shortly + "}", ended}, NanoDollars: 10*miniIn + 5*miniOut},
 	{Name: "with the finish reason", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + shortly + "}", ended}, NanoDollars: 10*miniIn + 5*miniOut},
 	{Name: "twice", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + shortly + "}", bareChunk + shortly + "}", ended}, NanoDollars: 10*miniIn + 5*miniOut},
@@ -197,7 +197,7 @@ var streamedOdds = []mockprovider.Odd{
 	{Name: "no output but a total", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + `,"usage":{"prompt_tokens":12,"completion_tokens":null,"total_tokens":15}}`, ended}, NanoDollars: 12*miniIn + 3*miniOut},
 	{Name: "a total alone", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + `,"usage":{"total_tokens":15}}`, ended}, NanoDollars: 14*miniIn + 1*miniOut},
 	{Name: "nothing in usage", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + `,"usage":{}}`, ended}, NanoDollars: helloIn*miniIn + 1*miniOut},
-	{Name: "the tier in chunks", Wire: "chat", Model: mini, Asked: `"service_tier":"auto"`, Events: []string{piece("Hi", `,"service_tier":"priority"`), lastChunk + `,"service_tier":"priority"}`, bareChunk + `,"service_tier":"priority"` + shortly + "}", ended}, NanoDollars: 10*miniFirstIn + 5*miniFirstOut},
+	{Name: "the tier in chunks", Wire: "chat", Model: mini, Fields: `"service_tier":"auto"`, Events: []string{piece("Hi", `,"service_tier":"priority"`), lastChunk + `,"service_tier":"priority"}`, bareChunk + `,"service_tier":"priority"` + shortly + "}", ended}, NanoDollars: 10*miniFirstIn + 5*miniFirstOut},
 
 	{Name: "begun and ended", Wire: "messages", Model: sonnet, Events: messageStream(`"input_tokens":10,"output_tokens":1`, `"output_tokens":5`), NanoDollars: 10*sonnetIn + 5*sonnetOut},
 	{Name: "all told again at the end", Wire: "messages", Model: sonnet, Events: messageStream(`"input_tokens":10,"cache_read_input_tokens":100,"output_tokens":1`, `"input_tokens":10,"cache_read_input_tokens":100,"output_tokens":5`), NanoDollars: 10*sonnetIn + 100*sonnetRead + 5*sonnetOut},
@@ -206,7 +206,7 @@ var streamedOdds = []mockprovider.Odd{
 	{Name: "only at the end", Wire: "messages", Model: sonnet, Events: messageStream(``, `"input_tokens":10,"output_tokens":5,"cache_creation":{"ephemeral_1h_input_tokens":20}`), NanoDollars: 10*sonnetIn + 20*sonnet1h + 5*sonnetOut},
 
 	{Name: "at the end", Wire: "responses", Model: newest, Events: responseStream(`"service_tier":"default",` + usageOf(`"input_tokens":110,"input_tokens_details":{"cached_tokens":100,"cache_write_tokens":4,"cache_write_tokens_details":{"ttl_30m_tokens":4}},"output_tokens":5`)), NanoDollars: 6*newIn + 100*newCached + 4*newWritten + 5*newOut},
-	{Name: "the tier at the end", Wire: "responses", Model: newest, Asked: `"service_tier":"auto"`, Events: responseStream(`"service_tier":"priority",` + usageOf(`"input_tokens":10,"output_tokens":5`)), NanoDollars: 10*newFirstIn + 5*newFirstOut},
+	{Name: "the tier at the end", Wire: "responses", Model: newest, Fields: `"service_tier":"auto"`, Events: responseStream(`"service_tier":"priority",` + usageOf(`"input_tokens":10,"output_tokens":5`)), NanoDollars: 10*newFirstIn + 5*newFirstOut},
 	{Name: "searches at the end", Wire: "responses", Model: newest, Events: responseStream(`"tool_usage":{"web_search":{"num_requests":2}},` + usageOf(`"input_tokens":10,"output_tokens":5`)), NanoDollars: 10*newIn + 5*newOut + 2*search},
 
 	{Name: "on every chunk", Wire: "generate", Model: flash, Events: []string{
@@ -222,10 +222,10 @@ var streamedOdds = []mockprovider.Odd{
 
 // oddRequests are the requests that bring an odd answer about: in the shape of its own, in
 // another that is translated, and passed through.
-func oddRequests(o *mockprovider.Odd) (all []struct{ path, provider, body string }) {
+func oddRequests(o *mockprovider.UnusualUsage) (all []struct{ path, provider, body string }) {
 	more := ""
-	if o.Asked != "" {
-		more = "," + o.Asked
+	if o.Fields != "" {
+		more = "," + o.Fields
 	}
 	if len(o.Events) > 0 {
 		more += `,"stream":true`
@@ -240,13 +240,13 @@ func oddRequests(o *mockprovider.Odd) (all []struct{ path, provider, body string
 		add("/chat/completions", "@mock", chat)
 		add("/proxy/chat/completions", "@mock", chat)
 		add("/messages", "@mock", `{"model":"`+o.Model+`"`+hello+more+`}`)
-		if o.Asked != "" {
+		if o.Fields != "" {
 			all = all[:2] // Anthropic's shape has no such tiers
 		}
 	case "messages":
 		add("/messages", "@mock-anthropic", chat)
 		add("/proxy/messages", "@mock-anthropic", chat)
-		if o.Asked == "" {
+		if o.Fields == "" {
 			add("/chat/completions", "@mock-anthropic", chat)
 		}
 	case "responses":
@@ -284,17 +284,17 @@ func TestOddUsageIsBookedAsItIsBilled(t *testing.T) {
 	r.mock.Reset()
 	type requestCase struct {
 		name string
-		odd  *mockprovider.Odd
+		odd  *mockprovider.UnusualUsage
 	}
 	var calls []requestCase
 	shapes := 0
-	for _, table := range [][]mockprovider.Odd{plainOdds, streamedOdds} {
+	for _, table := range [][]mockprovider.UnusualUsage{plainOdds, streamedOdds} {
 		for i := range table {
 			o := &table[i]
 			shapes++
 			for _, a := range oddRequests(o) {
 				name := fmt.Sprintf("%s, %s by %s", o.Wire, o.Name, a.path)
-				r.mock.AnswerOdd(o)
+				r.mock.RespondUnusually(o)
 				got := r.call("POST", a.path, a.body, "X-Gateway-Provider", a.provider)
 				if got.status != 200 {
 					t.Errorf("%s: %d %s", name, got.status, got.body)
@@ -324,7 +324,7 @@ func TestOddUsageIsBookedAsItIsBilled(t *testing.T) {
 func TestAPriceThatNobodyKnowsIsNotMadeUp(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	r.mock.AnswerOdd(&mockprovider.Odd{Wire: "chat", Model: newest, Usage: usageOf(`"prompt_tokens":30,"completion_tokens":5,"prompt_tokens_details":{"cache_write_tokens":20,"cache_write_tokens_details":{"ttl_12h_tokens":20}}`)})
+	r.mock.RespondUnusually(&mockprovider.UnusualUsage{Wire: "chat", Model: newest, Usage: usageOf(`"prompt_tokens":30,"completion_tokens":5,"prompt_tokens_details":{"cache_write_tokens":20,"cache_write_tokens_details":{"ttl_12h_tokens":20}}`)})
 	if got := r.call("POST", "/chat/completions", chatBody("@mock/"+newest, "Hello", "")); got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)
 	}

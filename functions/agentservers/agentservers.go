@@ -67,18 +67,18 @@ func (f *family) base(r *http.Request) string { return admin.Address(f.PublicURL
 func (f *family) describeServers() *admin.Collection[a2a.Server] {
 	slug := admin.SlugField(a2a.MaxSlug)
 	slug.Min, slug.Doc = a2a.MinSlug, "Part of the agent's URL, unique in the organization; default: generated from the name."
-	of := func(name, doc string, value func(c *admin.Call, it server) any) admin.Shown[a2a.Server] {
-		return admin.Shown[a2a.Server]{Field: admin.Field{Name: name, Type: admin.String, Required: true, Doc: doc}, Value: value}
+	of := func(name, doc string, value func(c *admin.Call, it server) any) admin.ComputedField[a2a.Server] {
+		return admin.ComputedField[a2a.Server]{Field: admin.Field{Name: name, Type: admin.String, Required: true, Doc: doc}, Value: value}
 	}
 	return &admin.Collection[a2a.Server]{
 		Kind: a2a.KindServer, Object: "agent-server", Path: "/agent-servers", Param: "serverId",
-		Scope: "agent_servers", Where: admin.InWorkspace, WriteRole: admin.Manager, Slugs: &admin.Slugs{Max: 40},
+		Scope: "agent_servers", Level: admin.InWorkspace, WriteRole: admin.Manager, Slugs: &admin.Slugs{Max: 40},
 		List: admin.List{Paging: admin.Paging{DefaultSize: 100, MaxSize: 100}, Envelope: &admin.TotalEnvelope, Search: true, IDs: "id"},
 		Fields: []admin.Field{
 			admin.NameField(a2a.MaxName), slug, {Name: "description"},
-			{Name: "agent_integration_id", Doc: "Id or slug of the integration, which cannot be changed.", Type: admin.String, Required: true, Min: 1, Max: 255, Trigger: true, CreateOnly: true, Refers: "/agent-integrations"},
+			{Name: "agent_integration_id", Doc: "Id or slug of the integration, which cannot be changed.", Type: admin.String, Required: true, Min: 1, Max: 255, Trigger: true, CreateOnly: true, Reference: "/agent-integrations"},
 		},
-		Shown: []admin.Shown[a2a.Server]{
+		Computed: []admin.ComputedField[a2a.Server]{
 			of("owner_id", "", func(_ *admin.Call, it server) any { return it.CreatedBy }),
 			of("agent_integration_id", "", func(_ *admin.Call, it server) any { return it.Form.IntegrationID }),
 			of("agent_integration_slug", "", func(_ *admin.Call, it server) any { return it.Form.IntegrationSlug }),
@@ -148,11 +148,11 @@ func (f *family) whole(c *admin.Call) (server, integration, error) {
 // serverRoutes returns the routes of one server in addition to the standard ones.
 func (f *family) serverRoutes() []admin.Route {
 	const item = "/agent-servers/{serverId}"
-	return f.servers.Below(
-		admin.Route{Method: "GET", Path: item + "/agent-card", Name: "getAgentServerCard", Doc: "Read the agent's card as clients get it, with the gateway's address and without disabled skills. Clients get it signed.", Answer: cardSchema,
-			Do: f.servers.At("read", f.card)},
-		admin.Route{Method: "POST", Path: item + "/test", Name: "testAgentServer", Doc: "Fetch and store the agent's card.", Action: audit.Test, Answer: probeSchema,
-			Do: f.servers.At("update", func(c *admin.Call) (any, error) {
+	return f.servers.ItemRoutes(
+		admin.Route{Method: "GET", Path: item + "/agent-card", Name: "getAgentServerCard", Doc: "Read the agent's card as clients get it, with the gateway's address and without disabled skills. Clients get it signed.", Response: cardSchema,
+			Do: f.servers.WithItem("read", f.card)},
+		admin.Route{Method: "POST", Path: item + "/test", Name: "testAgentServer", Doc: "Fetch and store the agent's card.", Action: audit.Test, Response: probeSchema,
+			Do: f.servers.WithItem("update", func(c *admin.Call) (any, error) {
 				it, of, err := f.whole(c)
 				if err != nil {
 					return nil, err

@@ -40,7 +40,7 @@ func newInstallationAt(t testing.TB, now func() time.Time) *admintest.Installati
 	via := egress.New(policy, egress.Options{})
 	t.Cleanup(func() { egress.CloseIdle(via) })
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
-		return []admin.Family{New(Deps{CheckURL: policy.CheckURL, PublicURL: "https://gateway.example.com/v1/", Opener: &a2a.Opener{Sealer: admintest.Sealer{}, Via: via, Secrets: &provider.Loaded{Secrets: provider.NewSecrets(admintest.Sealer{}, provider.NewTokens(via, now), via), Loader: resource.NewLoader(d.Resources)}}})}
+		return []admin.Family{New(Deps{CheckURL: policy.CheckURL, PublicURL: "https://gateway.example.com/v1/", Opener: &a2a.Opener{Sealer: admintest.Sealer{}, Transport: via, Secrets: &provider.Loaded{Secrets: provider.NewSecrets(admintest.Sealer{}, provider.NewTokens(via, now), via), Loader: resource.NewLoader(d.Resources)}}})}
 	})
 }
 

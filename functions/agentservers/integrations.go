@@ -43,8 +43,8 @@ func (f *family) describeIntegrations() *admin.Collection[a2a.Integration] {
 			{Name: "description"}, configurations,
 			admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Headers from a secret manager: configurations.headers.<name>.", maxMappings),
 		},
-		New:   func(*admin.Call) a2a.Integration { return a2a.Integration{AuthType: a2a.AuthNone} },
-		Shown: shownOfIntegration(), Before: f.before, Decorate: countWorkspaces,
+		New:      func(*admin.Call) a2a.Integration { return a2a.Integration{AuthType: a2a.AuthNone} },
+		Computed: shownOfIntegration(), Before: f.before, Decorate: countWorkspaces,
 		Retire: func(_ *admin.Call, tx *resource.Tx, it integration) error {
 			return provider.LinkSecrets(tx, it.Ref(), provider.Links{Was: it.Form.SecretMappings})
 		},
@@ -56,11 +56,11 @@ func (f *family) describeIntegrations() *admin.Collection[a2a.Integration] {
 	}
 }
 
-func shownOfIntegration() []admin.Shown[a2a.Integration] {
-	of := func(fd admin.Field, value func(it integration) any) admin.Shown[a2a.Integration] {
-		return admin.Shown[a2a.Integration]{Field: fd, Value: func(_ *admin.Call, it integration) any { return value(it) }}
+func shownOfIntegration() []admin.ComputedField[a2a.Integration] {
+	of := func(fd admin.Field, value func(it integration) any) admin.ComputedField[a2a.Integration] {
+		return admin.ComputedField[a2a.Integration]{Field: fd, Value: func(_ *admin.Call, it integration) any { return value(it) }}
 	}
-	return []admin.Shown[a2a.Integration]{
+	return []admin.ComputedField[a2a.Integration]{
 		of(admin.Field{Name: "type", Type: admin.String, Enum: []string{"organisation", "workspace"}, Required: true}, func(it integration) any { return admin.LevelOf(it.Record) }),
 		of(admin.Field{Name: "owner_id", Type: admin.String, Required: true}, func(it integration) any { return it.CreatedBy }),
 		of(admin.Field{Name: "configurations", Type: admin.Object, Open: true, Required: true, Doc: "Secrets are masked."}, func(it integration) any { return admin.OrEmptyMap(it.Form.Configurations) }),
@@ -115,7 +115,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) e
 	}
 	if c.Body.Has("secret_mappings") {
 		form.SecretMappings = nil
-		if err := c.Body.Into("secret_mappings", &form.SecretMappings); err != nil {
+		if err := c.Body.Decode("secret_mappings", &form.SecretMappings); err != nil {
 			return err
 		}
 		if bad := fault.Invalids(a2a.CheckMappings(form.SecretMappings)); bad != nil {
@@ -124,7 +124,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) e
 	}
 	set := upstream.Change{Clear: c.Body.Null("configurations")}
 	if c.Body.Has("configurations") {
-		if err := c.Body.Into("configurations", &set.Members); err != nil {
+		if err := c.Body.Decode("configurations", &set.Members); err != nil {
 			return err
 		}
 		if err := form.Configure(c.Context, c.Sealer, ch.Rec, set); err != nil {
@@ -134,12 +134,12 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) e
 	if bad := fault.Invalids(form.Check()); bad != nil {
 		return bad
 	}
-	addresses := form.Addresses(ch.Was)
+	addresses := form.Addresses(ch.OldForm)
 	pinned := hostpin.Change{Addresses: addresses, Retained: set.Retained(ch.Rec)}
 	if err := pinned.Check(); err != nil {
 		return err
 	}
-	links := provider.Links{Was: ch.Was.SecretMappings, Now: form.SecretMappings, Addresses: addresses, By: c.SecretReferences()}
+	links := provider.Links{Was: ch.OldForm.SecretMappings, Now: form.SecretMappings, Addresses: addresses, By: c.SecretReferences()}
 	if err := provider.LinkSecrets(tx, ch.Rec.Ref(), links); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (f *family) fetch(ctx context.Context, r *resource.Resources, rec *resource
 		if err != nil {
 			return nil, callErr, err
 		}
-		signed = a2a.Verify(ctx, f.Opener.Via, card, form.URL)
+		signed = a2a.Verify(ctx, f.Opener.Transport, card, form.URL)
 	}
 	return card, callErr, storeCard(context.WithoutCancel(ctx), r, rec.Ref(), card, signed, failed)
 }
@@ -257,17 +257,17 @@ var cardSchema = admin.Schema{"type": "object", "description": "The card of an a
 // integrationRoutes returns the routes in addition to the standard ones.
 func (f *family) integrationRoutes() []admin.Route {
 	headers := admin.Field{Name: "headers", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 8192}, Max: 50, Doc: "Sent with the request for the card."}
-	routes := f.integrations.Below(
-		admin.Route{Method: "POST", Path: "/agent-integrations/{integrationId}/test", Name: "testAgentIntegration", Doc: "Fetch and store the agent's card.", Action: audit.Test, Answer: probeSchema,
-			Do: f.integrations.At("update", func(c *admin.Call) (any, error) {
+	routes := f.integrations.ItemRoutes(
+		admin.Route{Method: "POST", Path: "/agent-integrations/{integrationId}/test", Name: "testAgentIntegration", Doc: "Fetch and store the agent's card.", Action: audit.Test, Response: probeSchema,
+			Do: f.integrations.WithItem("update", func(c *admin.Call) (any, error) {
 				it, err := f.integrations.Find(c)
 				if err != nil {
 					return nil, err
 				}
 				return f.probe(c, it.Record, it.Scope, it.Form.URL)
 			})},
-		admin.Route{Method: "POST", Path: "/agent-integrations/fetch-agent-card", Name: "fetchAgentCard", Doc: "Fetch the card of an agent that is not registered yet. Nothing is stored.", Action: audit.Test, Answer: cardSchema, Errors: []int{502},
-			Scopes: f.integrations.ScopesFor("create"), Body: []admin.Field{{Name: "url", Type: admin.String, Required: true, Min: 1, Max: 2048}, headers}, Do: f.integrations.At("create", f.fetchCard)},
+		admin.Route{Method: "POST", Path: "/agent-integrations/fetch-agent-card", Name: "fetchAgentCard", Doc: "Fetch the card of an agent that is not registered yet. Nothing is stored.", Action: audit.Test, Response: cardSchema, Errors: []int{502},
+			Scopes: f.integrations.ScopesFor("create"), Body: []admin.Field{{Name: "url", Type: admin.String, Required: true, Min: 1, Max: 2048}, headers}, Do: f.integrations.WithItem("create", f.fetchCard)},
 	)
 	return routes
 }
@@ -287,10 +287,10 @@ func (f *family) fetchCard(c *admin.Call) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(c.Context, testTime)
 	defer cancel()
-	card, err := a2a.Fetch(ctx, f.Opener.Via, u.String(), h, nil)
+	card, err := a2a.Fetch(ctx, f.Opener.Transport, u.String(), h, nil)
 	var failed *upstream.Failure
 	switch {
-	case errors.As(err, &failed) && egress.Refused(err):
+	case errors.As(err, &failed) && egress.IsBlocked(err):
 		return nil, fault.Invalid("url", "is an address that the gateway may not call")
 	case errors.As(err, &failed):
 		return nil, fault.New(fault.ProviderError, "url", failed.Why)

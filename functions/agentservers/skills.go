@@ -50,13 +50,13 @@ func (f *family) skillRoutes() []admin.Route {
 		name string
 		list func(*admin.Call) (any, error)
 	}{{f.ofIntegration, "AgentIntegration", f.listOfIntegration}, {f.ofServer, "AgentServer", f.listOfServer}} {
-		routes = append(routes, of.col.Below(admin.Route{
+		routes = append(routes, of.col.ItemRoutes(admin.Route{
 			Method: "GET", Path: of.col.Path, Name: "list" + of.name + "Skills", Doc: "List the skills of the agent's card, and configured skills that it does not have yet.",
-			Query: sharing.FromOne().Fields(), Answer: skillsSchema, Scopes: []string{of.col.Scope + ".list", of.col.Scope + ".read"}, Do: of.col.At("list", of.list),
+			Query: sharing.FromOne().Fields(), Response: skillsSchema, Scopes: []string{of.col.Scope + ".list", of.col.Scope + ".read"}, Do: of.col.WithItem("list", of.list),
 		})...)
-		routes = append(routes, of.col.WriteMany(admin.Many{
+		routes = append(routes, of.col.BulkRoute(admin.BulkWrite{
 			Name: "update" + of.name + "Skills", Doc: "Enable and disable skills.", Field: "skills", Key: "id", Max: maxNamed,
-			ID: func(entry admin.Values) string { return a2a.SwitchID(entry.Text("id")) }, Answer: sharing.Done, Reply: admin.Members{"success": true},
+			ID: func(entry admin.Values) string { return a2a.SwitchID(entry.Text("id")) }, Response: sharing.Done, Reply: admin.Members{"success": true},
 		}))
 	}
 	return routes

@@ -32,7 +32,7 @@ func New(r *report.Reader, rated *feedback.Store) admin.Family {
 	f, query := &family{r, rated}, usagequery.Fields(true)
 	routes := []admin.Route{{
 		Method: "GET", Path: "/analytics/summary/cache", Name: "getCacheSummary", Doc: "Read the cache summary.",
-		Scopes: scopes, Where: admin.InEither, Query: query, AnswerOf: admin.SchemaOf[cacheAnswer], Do: f.cache,
+		Scopes: scopes, Level: admin.InEither, Query: query, ResponseOf: admin.SchemaOf[cacheAnswer], Do: f.cache,
 	}}
 	routes = append(routes, f.severalGraphs(query))
 	for _, name := range report.GraphNames() {
@@ -82,7 +82,7 @@ func (f *family) graph(name string, query []admin.Field) admin.Route {
 	}
 	return admin.Route{
 		Method: "GET", Path: "/analytics/graphs/" + name, Aliases: graphAliases(name), Name: "get" + id + "Graph", Doc: docs[name],
-		Scopes: scopes, Where: admin.InEither, Query: comparing(query), AnswerOf: func() admin.Schema { return graphSchema(name) },
+		Scopes: scopes, Level: admin.InEither, Query: comparing(query), ResponseOf: func() admin.Schema { return graphSchema(name) },
 		Do: func(c *admin.Call) (any, error) {
 			return f.draw(c, func(sc store.Scope, filter *report.Filter) (report.Graph, error) {
 				g, _, err := f.reader.Graph(c.Context, sc, name, filter) // name is one of GraphNames
@@ -169,8 +169,8 @@ func (f *family) severalGraphs(query []admin.Field) admin.Route {
 	}
 	return admin.Route{
 		Method: "GET", Path: "/analytics/graphs", Name: "getGraphs", Doc: "Read several graphs in one call, each as its own path returns it.",
-		Scopes: scopes, Where: admin.InEither, Query: append([]admin.Field{names}, comparing(query)...),
-		AnswerOf: func() admin.Schema {
+		Scopes: scopes, Level: admin.InEither, Query: append([]admin.Field{names}, comparing(query)...),
+		ResponseOf: func() admin.Schema {
 			graphs := map[string]admin.Schema{}
 			for _, name := range report.GraphNames() {
 				graphs[name] = graphSchema(name)
@@ -274,7 +274,7 @@ func withPrevious(s admin.Schema) admin.Schema {
 func (f *family) feedbackGraphs(query []admin.Field) (routes []admin.Route) {
 	for _, name := range report.FeedbackGraphs() {
 		r := f.graph(name, query)
-		r.AnswerOf = func() admin.Schema { return shapeOf(report.FeedbackGraphTypes(name)) }
+		r.ResponseOf = func() admin.Schema { return shapeOf(report.FeedbackGraphTypes(name)) }
 		r.Do = func(c *admin.Call) (any, error) {
 			return f.draw(c, func(sc store.Scope, filter *report.Filter) (report.Graph, error) {
 				marks, err := f.marks(c, sc, filter, name == "feedbacks/ai-models")

@@ -73,7 +73,7 @@ func (f *family) experiments() admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/prompts/{promptId}/experiments/{experimentId}/results", Name: "getPromptExperimentResults",
 		Doc:    "Compare the versions of an experiment: requests, cost, latency, tokens, errors, feedback and verdicts of guardrails, with confidence intervals.",
-		Scopes: scopes, Where: admin.InWorkspace, Unplaced: true, AnswerOf: admin.SchemaOf[Results], Do: f.results,
+		Scopes: scopes, Level: admin.InWorkspace, OrgKeyWithoutWorkspace: true, ResponseOf: admin.SchemaOf[Results], Do: f.results,
 	}
 }
 
@@ -82,7 +82,7 @@ func (f *family) results(c *admin.Call) (any, error) {
 		return fault.Newf(fault.NotFound, name, "This %s does not exist", what)
 	}
 	name := prompt.ParseReference(c.Param("promptId")).Name
-	if err := admin.PlaceByName(c, prompt.KindPrompt, name, "prompt"); err != nil {
+	if err := admin.MoveByName(c, prompt.KindPrompt, name, "prompt"); err != nil {
 		return nil, err
 	}
 	of, ok, err := c.Resources.Get(c.Context, c.Scope, prompt.KindPrompt, name)

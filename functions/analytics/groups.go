@@ -60,8 +60,8 @@ func (f *family) groupRoutes() []admin.Route {
 	query := groupQuery()
 	route := func(path, name, doc string, row func() admin.Schema, of func(c *admin.Call) (grouping, error)) admin.Route {
 		return admin.Route{
-			Method: "GET", Path: "/analytics/groups/" + path, Name: name, Doc: doc, Scopes: scopes, Where: admin.InEither,
-			Query: query, AnswerOf: func() admin.Schema { return pageSchema(row()) },
+			Method: "GET", Path: "/analytics/groups/" + path, Name: name, Doc: doc, Scopes: scopes, Level: admin.InEither,
+			Query: query, ResponseOf: func() admin.Schema { return pageSchema(row()) },
 			Do: func(c *admin.Call) (any, error) {
 				g, err := of(c)
 				if err != nil {

@@ -57,7 +57,7 @@ func (f *family) health() admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/providers/health", Name: "getProvidersHealth",
 		Doc:    "Read the health of the workspace's saved providers, based on recorded calls; it makes none. Without a workspace, of all workspaces of the organization.",
-		Scopes: []string{"providers.list", "virtual_keys.list"}, Where: admin.InWorkspace, Unplaced: true, AnswerOf: admin.SchemaOf[healthAnswer],
+		Scopes: []string{"providers.list", "virtual_keys.list"}, Level: admin.InWorkspace, OrgKeyWithoutWorkspace: true, ResponseOf: admin.SchemaOf[healthAnswer],
 		Do: func(c *admin.Call) (any, error) {
 			scopes, err := admin.WorkspaceScopes(c)
 			if err != nil {

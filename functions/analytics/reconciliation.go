@@ -26,7 +26,7 @@ const (
 
 func (f *family) reconciliations() admin.Route {
 	return admin.Route{
-		Method: "POST", Path: "/reconciliations", Name: "reconcile", Scopes: scopes, Where: admin.InEither,
+		Method: "POST", Path: "/reconciliations", Name: "reconcile", Scopes: scopes, Level: admin.InEither,
 		Doc: "Compare a provider's invoice with the recorded costs, line by line, with the requests that may explain each difference. Nothing is stored.",
 		Body: []admin.Field{
 			{Name: "provider", Type: admin.String, Required: true, Min: 1, Max: 64, Example: "openai", Doc: "Provider of the export."},
@@ -34,7 +34,7 @@ func (f *family) reconciliations() admin.Route {
 			{Name: "export", Type: admin.Any, Required: true, Example: "date,model,requests,cost_usd\n2026-11-01,gpt-4o,12,0.35\n", Doc: "The export: JSON, or a table as a string.", Form: admin.Schema{"type": []string{"object", "string"}}},
 			{Name: "provider_slugs", Type: admin.Array, Max: 100, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Doc: "Only requests by these saved providers: those of the invoiced account."},
 		},
-		Unrecorded: true, AnswerOf: admin.SchemaOf[reconciled], Do: f.reconcile,
+		Unrecorded: true, ResponseOf: admin.SchemaOf[reconciled], Do: f.reconcile,
 	}
 }
 

@@ -58,18 +58,18 @@ func New(l *ledger.Ledger) admin.Family {
 func (f *family) describe() *admin.Collection[identity.Key] {
 	return &admin.Collection[identity.Key]{
 		Kind: identity.KindKey, Object: "api-key", Path: "/api-keys", UUIDOnly: true,
-		Scopes: anyOf, Resource: "api_keys", Where: admin.InEither, WriteRole: admin.Manager,
-		Fields: fields(), Shown: shown(), Limits: f.limits(),
-		List:   admin.List{IDs: "ids"},
-		Admit:  f.admit,
-		May:    may,
-		Across: across,
+		Scopes: anyOf, Resource: "api_keys", Level: admin.InEither, WriteRole: admin.Manager,
+		Fields: fields(), Computed: shown(), Limits: f.limits(),
+		List:       admin.List{IDs: "ids"},
+		Admit:      f.admit,
+		Authorize:  may,
+		ListScopes: across,
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" {
 				r.Recent = true // its answer shows a key
-				r.Path, r.WhereOf = "/api-keys/{type}/{subType}", placeOf
+				r.Path, r.LevelOf = "/api-keys/{type}/{subType}", placeOf
 				r.Params = []admin.Field{{Name: "type", Type: admin.String, Enum: []string{"organisation", "workspace"}}, {Name: "subType", Type: admin.String, Enum: []string{"service", "user"}}}
-				r.Body = append(slices.Clone(r.Body), admin.Field{Name: workspaceID, Type: admin.String, Max: 255, Trigger: true, Refers: "/admin/workspaces"})
+				r.Body = append(slices.Clone(r.Body), admin.Field{Name: workspaceID, Type: admin.String, Max: 255, Trigger: true, Reference: "/admin/workspaces"})
 				r.Doc = "Create an API key: organisation/service, workspace/service or workspace/user. Only this response contains the raw key. For another user's key it is null, and the user collects it."
 			}
 		},
@@ -93,7 +93,7 @@ func typeOf(c *admin.Call) (identity.KeyType, error) {
 
 // placeOf returns where a path creates a new key. One that names no type is
 // refused once the caller is known to be allowed to make keys.
-func placeOf(c *admin.Call) admin.Where {
+func placeOf(c *admin.Call) admin.Level {
 	switch t, err := typeOf(c); {
 	case err != nil:
 		return admin.InEither
@@ -158,7 +158,7 @@ func may(c *admin.Call, action string, row *resource.Row) bool {
 	if action == "rotate" { // collecting what a rotation made is a part of it
 		need = append(need, of+".update")
 	}
-	return c.Caller.HasAny(need) && c.Caller.ReachesKeysOf(row.Fields["user"])
+	return c.Caller.HasAny(need) && c.Caller.MayAccessKeysOf(row.Fields["user"])
 }
 
 // across covers the named workspace or the caller's own, or with an organization
@@ -189,10 +189,10 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	}
 	sponsor(c, k)
 	k.Scopes = normalScopes(k.Scopes)
-	if k.Rotation != nil && (ch.Was.Rotation == nil || c.Body.Has("rotation_policy")) {
+	if k.Rotation != nil && (ch.OldForm.Rotation == nil || c.Body.Has("rotation_policy")) {
 		policy, _ := c.Body.Object("rotation_policy")
 		k.Rotation.NextSent = policy.Text("next_rotation_at")
-		if was := ch.Was.Rotation; was != nil && k.Rotation.NextSent == fmt.Sprint(nextRotation(was)) {
+		if was := ch.OldForm.Rotation; was != nil && k.Rotation.NextSent == fmt.Sprint(nextRotation(was)) {
 			k.Rotation.NextSent = was.NextSent // a read that is sent back changes nothing
 		}
 		k.Rotation.NextAt = k.Rotation.Next(c.Now)
@@ -201,7 +201,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if ch.Rec.Status == identity.StatusExpired && (k.ExpiresAt == nil || k.ExpiresAt.After(c.Now)) {
 		ch.Rec.Status = identity.StatusActive
 	}
-	return identity.Reschedule(tx, ch.Rec.Ref(), ch.Was, k)
+	return identity.Reschedule(tx, ch.Rec.Ref(), ch.OldForm, k)
 }
 
 // setPaused pauses or resumes a key as specified by the body. A key that expired while it was paused
@@ -253,20 +253,20 @@ func begin(c *admin.Call, ch *change) error {
 // useConfig makes sure that a default config exists in the key's workspace, and
 // notes the use.
 func useConfig(tx *resource.Tx, ch *change) error {
-	was, now := ch.Was.Defaults.ConfigID, ch.Form.Defaults.ConfigID
+	was, now := ch.OldForm.Defaults.ConfigID, ch.Form.Defaults.ConfigID
 	if was == now {
 		return nil
 	}
 	if ch.Rec.Scope.Workspace == "" {
 		return nil // organization keys call no models: it is stored and has no effect
 	}
-	_, err := admin.Refer(tx, ch.Rec.Ref(), ch.Rec.Scope, route.KindConfig, "defaults.config_id", was, now)
+	_, err := admin.AddReference(tx, ch.Rec.Ref(), ch.Rec.Scope, route.KindConfig, "defaults.config_id", was, now)
 	return err
 }
 
 func retire(_ *admin.Call, tx *resource.Tx, it item) error {
 	if it.Scope.Workspace != "" {
-		if _, err := admin.Refer(tx, it.Ref(), it.Scope, route.KindConfig, "", it.Form.Defaults.ConfigID, ""); err != nil {
+		if _, err := admin.AddReference(tx, it.Ref(), it.Scope, route.KindConfig, "", it.Form.Defaults.ConfigID, ""); err != nil {
 			return err
 		}
 	}
@@ -295,7 +295,7 @@ func stage(c *admin.Call, tx *resource.Tx, ch *change) error {
 		gone = append(gone, *k.Previous)
 		k.Previous = nil
 	}
-	if was := ch.Was; was != nil {
+	if was := ch.OldForm; was != nil {
 		for _, s := range []*identity.Secret{&was.Secret, was.Previous} {
 			if s != nil && s.Hash != k.Secret.Hash && (k.Previous == nil || s.Hash != k.Previous.Hash) {
 				gone = append(gone, *s)

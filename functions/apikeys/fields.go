@@ -19,10 +19,10 @@ func fields() []admin.Field {
 	return []admin.Field{
 		{Name: "name", Doc: "Display name.", Required: true, Min: 1, Max: identity.MaxName, Column: true},
 		{Name: "description", Doc: "Purpose of the key.", Absent: ""},
-		{Name: "user_id", Refers: "/admin/users", Doc: "User that a workspace/user key belongs to: the caller, or another member of the workspace.", CreateOnly: true, Fixed: true},
+		{Name: "user_id", Reference: "/admin/users", Doc: "User that a workspace/user key belongs to: the caller, or another member of the workspace.", CreateOnly: true, Fixed: true},
 		{Name: "scopes", Doc: "Scopes of the key; limited to those of the caller.", Required: true, Example: []string{"configs.list"}},
-		{Name: "defaults", Doc: "Defaults of requests with the key.", Merge: true, Full: true, Fields: []admin.Field{
-			{Name: "metadata", Absent: map[string]any{}}, {Name: "config_id", Refers: "/configs"}, {Name: "allow_config_override", Default: true, Optional: true},
+		{Name: "defaults", Doc: "Defaults of requests with the key.", Merge: true, AllFields: true, Fields: []admin.Field{
+			{Name: "metadata", Absent: map[string]any{}}, {Name: "config_id", Reference: "/configs"}, {Name: "allow_config_override", Default: true, Optional: true},
 		}},
 		{Name: "status", Type: admin.String, UpdateOnly: true, Trigger: true, Enum: []string{identity.StatusActive, identity.StatusPaused, identity.StatusExpired, ledger.Exhausted},
 			Doc: "paused rejects every request with the key until active resumes it. Other values that reads show change nothing."},
@@ -59,15 +59,15 @@ const createRoute = "createApiKey"
 const rawKey = "raw key"
 
 // shown are members of reads beside the fields.
-func shown() []admin.Shown[identity.Key] {
-	of := func(name string, t admin.Type, doc string, value func(c *admin.Call, it item) any) admin.Shown[identity.Key] {
-		return admin.Shown[identity.Key]{Field: admin.Field{Name: name, Type: t, Doc: doc}, Value: value}
+func shown() []admin.ComputedField[identity.Key] {
+	of := func(name string, t admin.Type, doc string, value func(c *admin.Call, it item) any) admin.ComputedField[identity.Key] {
+		return admin.ComputedField[identity.Key]{Field: admin.Field{Name: name, Type: t, Doc: doc}, Value: value}
 	}
 	policy := admin.Field{Name: "rotation_policy", Type: admin.Object, Fields: []admin.Field{
 		{Name: "rotation_period", Type: admin.String}, {Name: "rotation_period_days", Type: admin.Integer}, {Name: "next_rotation_at", Type: admin.String, Doc: "As it was sent, or the computed time."},
 		{Name: "key_transition_period_ms", Type: admin.Integer, Optional: true}, {Name: "status", Type: admin.String},
 	}}
-	return []admin.Shown[identity.Key]{
+	return []admin.ComputedField[identity.Key]{
 		of("key", admin.String, "The masked key. Only the response of a create contains the complete key; it is null there if the key is another user's.", func(c *admin.Call, it item) any {
 			if c.Route.Name == createRoute {
 				return c.Value(rawKey)

@@ -33,7 +33,7 @@ func sponsor(c *admin.Call, k *identity.Key) {
 	if k.UserID != "" || k.Rank == "" || k.Rank.Above(c.Caller.Rank) {
 		return
 	}
-	k.Sponsor = cmp.Or(c.Caller.Answers(), identity.NoSponsor)
+	k.Sponsor = cmp.Or(c.Caller.ResponsibleUser(), identity.NoSponsor)
 }
 
 // owns reports whether the caller is the user of the key, beyond doubt: a credential that others
@@ -76,7 +76,7 @@ func grants(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if err != nil {
 		return err
 	}
-	had, field := ch.Was.Scopes, "scopes"
+	had, field := ch.OldForm.Scopes, "scopes"
 	if lasts {
 		field = "expires_at"
 	} else if resumes {
@@ -99,7 +99,7 @@ func resumes(c *admin.Call, ch *change) bool {
 // lastsLonger reports whether a change moves the end of a key to a later time, or removes
 // it.
 func lastsLonger(ch *change) bool {
-	was, now := ch.Was.ExpiresAt, ch.Form.ExpiresAt
+	was, now := ch.OldForm.ExpiresAt, ch.Form.ExpiresAt
 	return was != nil && (now == nil || now.After(*was))
 }
 
@@ -142,7 +142,7 @@ func mayCollect(c *admin.Call, tx *resource.Tx, ch *change) error {
 }
 
 func addsScopes(ch *change) bool {
-	had := identity.NewScopeSet(ch.Was.Scopes...)
+	had := identity.NewScopeSet(ch.OldForm.Scopes...)
 	return slices.ContainsFunc(ch.Form.Scopes, func(s string) bool { return !had.Has(identity.NormalScope(s)) })
 }
 
@@ -249,7 +249,7 @@ func rotation(c *admin.Call, ch *change, s *tenant.Settings) []fault.Detail {
 	switch {
 	case days != 0 && days != int(s.RotationPeriod):
 		return []fault.Detail{{Field: "rotation_policy.rotation_period_days", Message: "must be " + s.RotationPeriod.String() + ", as the workspace settings require"}}
-	case sent.HasValue("next_rotation_at") && (ch.Was.Rotation == nil || ch.Was.Rotation.NextAt == nil || !sent.Time("next_rotation_at").Equal(*ch.Was.Rotation.NextAt)):
+	case sent.HasValue("next_rotation_at") && (ch.OldForm.Rotation == nil || ch.OldForm.Rotation.NextAt == nil || !sent.Time("next_rotation_at").Equal(*ch.OldForm.Rotation.NextAt)):
 		return []fault.Detail{{Field: "rotation_policy.next_rotation_at", Message: "cannot be set: the workspace settings define when keys are rotated"}}
 	}
 	p.Period, p.PeriodDays = "", int(s.RotationPeriod)

@@ -23,8 +23,8 @@ func secretSchema(key admin.Schema) admin.Schema {
 
 // secretRoutes give a key a new secret, and hand out one that waits.
 func (f *family) secretRoutes() []admin.Route {
-	routes := f.keys.Below(
-		admin.Route{Method: "POST", Path: "/api-keys/{id}/rotate", Name: "rotateApiKey", Recent: true, Errors: []int{409}, Do: f.keys.At("rotate", f.rotate),
+	routes := f.keys.ItemRoutes(
+		admin.Route{Method: "POST", Path: "/api-keys/{id}/rotate", Name: "rotateApiKey", Recent: true, Errors: []int{409}, Do: f.keys.WithItem("rotate", f.rotate),
 			Doc: "Rotate the key's secret; the old one works until key_transition_expires_at. For another user's key, key is null, and the user collects the new secret.",
 			Body: []admin.Field{{
 				Name: "key_transition_period_ms", Doc: "How long the old and the new secret are both valid, for this rotation.",
@@ -33,7 +33,7 @@ func (f *family) secretRoutes() []admin.Route {
 				Name: "during_transition", Type: admin.String, Enum: []string{replaceNew, endPrevious},
 				Doc: "What to do while the previous secret is still valid, which is a 409 otherwise. replace returns another new secret in place of the last one, if its response was lost; without a valid previous secret it is a usual rotation. end ends the previous secret now, and key is null.",
 			}}},
-		admin.Route{Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey", Recent: true, Errors: []int{404}, Do: f.keys.At("rotate", f.collect),
+		admin.Route{Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey", Recent: true, Errors: []int{404}, Do: f.keys.WithItem("rotate", f.collect),
 			Doc: "Collect, once, the new secret of a key after an automatic rotation, or of a user's key that others created or rotated. Only the user can collect a user's key. 404 if there is none."})
 	for i := range routes {
 		r := &routes[i]
@@ -42,7 +42,7 @@ func (f *family) secretRoutes() []admin.Route {
 			key = admin.Schema{"type": []string{"string", "null"}} // of another user
 		}
 		r.Scopes, r.Role, r.BodyMode = append(anyOf("rotate"), anyOf("update")...), admin.Member, admin.OptionalBody
-		r.Action, r.Answer = audit.Rotate, secretSchema(key)
+		r.Action, r.Response = audit.Rotate, secretSchema(key)
 	}
 	return routes
 }
@@ -81,7 +81,7 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 		case do == endPrevious:
 			c.AuditDetails(map[string]string{"api_key_id": rec.ID, "rotation_mode": "manual", "old_key_masked": k.Previous.Masked, "transition_expires_at": c.Now.UTC().Format(time.RFC3339)})
 			k.Previous, until = nil, c.Now
-			return identity.Reschedule(tx, rec.Ref(), ch.Was, k)
+			return identity.Reschedule(tx, rec.Ref(), ch.OldForm, k)
 		case do == replaceNew && k.InTransition(c.Now):
 			raw = identity.Replace(k)
 		default:
@@ -99,7 +99,7 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 		}
 		until = *k.Previous.ExpiresAt
 		c.AuditDetails(map[string]string{
-			"api_key_id": rec.ID, "rotation_mode": "manual", "old_key_masked": ch.Was.Secret.Masked, "transition_expires_at": until.UTC().Format(time.RFC3339),
+			"api_key_id": rec.ID, "rotation_mode": "manual", "old_key_masked": ch.OldForm.Secret.Masked, "transition_expires_at": until.UTC().Format(time.RFC3339),
 		})
 		e := k.Notice(rec, notice.KeyRotated, "was rotated", map[string]string{"rotation_mode": "manual", "transition_expires_at": until.UTC().Format(time.RFC3339)})
 		if show != nil {
@@ -110,7 +110,7 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 			return err
 		}
 		tx.Do(staged, nil)
-		return identity.Reschedule(tx, rec.Ref(), ch.Was, k)
+		return identity.Reschedule(tx, rec.Ref(), ch.OldForm, k)
 	})
 	if err != nil {
 		return nil, err
@@ -174,9 +174,9 @@ type rateState struct {
 
 // selfRoute describes the caller.
 func (f *family) selfRoute() admin.Route {
-	return admin.Route{Method: "GET", Path: "/api-keys/self", Name: "getOwnApiKey", Scopes: []string{admin.AnyScope}, Where: admin.Shared, Do: f.self,
+	return admin.Route{Method: "GET", Path: "/api-keys/self", Name: "getOwnApiKey", Scopes: []string{admin.AnyScope}, Level: admin.Shared, Do: f.self,
 		Doc: "Describe the credential of this request: its key, organization, workspace, user, scopes, and limits with what is left. The key itself is not shown.",
-		AnswerOf: func() admin.Schema {
+		ResponseOf: func() admin.Schema {
 			budget := ledger.OnKey.UsageSchema()
 			budget["type"] = "object"
 			return admin.MergeSchemas(admin.SchemaOf[caller](), admin.Closed(map[string]admin.Schema{

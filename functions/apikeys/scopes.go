@@ -17,10 +17,10 @@ type scope struct {
 
 // scopeRoute lists all scopes.
 func scopeRoute() admin.Route {
-	return admin.Route{Method: "GET", Path: "/scopes", Name: "listScopes", Scopes: []string{admin.AnyScope}, Where: admin.Shared,
+	return admin.Route{Method: "GET", Path: "/scopes", Name: "listScopes", Scopes: []string{admin.AnyScope}, Level: admin.Shared,
 		Doc:   "List the scopes that keys may hold, with the types of keys that may hold each.",
 		Query: []admin.Field{{Name: "key_type", Type: admin.String, Enum: typeNames(), Doc: "Only those that keys of this type may hold."}},
-		AnswerOf: func() admin.Schema {
+		ResponseOf: func() admin.Schema {
 			return admin.ListSchema(admin.SchemaOf[scope]())
 		},
 		Do: func(c *admin.Call) (any, error) {

@@ -71,19 +71,19 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	families := []admin.Family{configs.New(configs.Deps{CheckURL: c.Egress.CheckURL}), apikeys.New(c.Ledger), workspaces.New(workspaces.Deps{Ledger: c.Ledger}), organisation.New(), users.New(users.Deps{Mailer: c.Mailer, PublicURL: c.PublicURL})}
 	families = append(families,
 		integrations.New(integrations.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}),
-		providers.New(providers.Of(c)))
+		providers.New(providers.NewDeps(c)))
 	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger), modelpricing.New(c.Book()))
 	families = append(families, webhooks.New(webhooks.Deps{CheckURL: c.Egress.CheckURL, Store: c.Store, Now: c.Now}))
 	families = append(families, secretreferences.New(secretreferences.Deps{CheckURL: c.Egress.CheckURL, Transport: c.Transport, Now: c.Now}))
 	secrets := console.Secrets(c)
 	rated := ratings.New(c.Store, c.Now, c.Retention.Records, c.RetentionDays)
 	families = append(families,
-		mcpservers.New(mcpservers.Of(c, secrets)),
-		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport, Secrets: secrets}}),
-		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Via: c.Transport}), scim.New(scim.Of(c)), feedback.New(rated), auth.New(auth.Of(c)))
-	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.Runs(c), Bucket: c.Bucket,
-		Tail: logs.TailOptions{Pace: 250 * time.Millisecond, Ends: c.Stopping}, Store: c.Store, Ingest: &ingest.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Prices: c.Book()}, Prices: c.Book()}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
-	return append(families, docs.New(toolbox.Inside{Handler: func() http.Handler { return c.Administration }}, DataPlane(), families...)) // the document describes all families before it
+		mcpservers.New(mcpservers.NewDeps(c, secrets)),
+		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Transport: c.Transport, Secrets: secrets}}),
+		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Transport: c.Transport}), scim.New(scim.NewDeps(c)), feedback.New(rated), auth.New(auth.NewDeps(c)))
+	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.NewRuns(c), Bucket: c.Bucket,
+		Tail: logs.TailOptions{Interval: 250 * time.Millisecond, Ends: c.Stopping}, Store: c.Store, Ingest: &ingest.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Prices: c.Book()}, Prices: c.Book()}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
+	return append(families, docs.New(toolbox.LocalAPI{Handler: func() http.Handler { return c.Administration }}, DataPlane(), families...)) // the document describes all families before it
 }
 
 // DataPlane are the routes of all data-plane families.

@@ -92,7 +92,7 @@ func TestBodiesNameTheWorkspaceAsQueriesDo(t *testing.T) {
 	for _, family := range in.families {
 		for i := range family.Routes {
 			r := &family.Routes[i]
-			if r.Method != "POST" && r.Method != "PUT" || r.Public || r.Authenticate != nil || r.Refusals != nil || r.Unparsed || r.ByWorkspaces || r.Each > 0 || r.Where == admin.InOrganisation || r.Where == admin.Shared {
+			if r.Method != "POST" && r.Method != "PUT" || r.Public || r.Authenticate != nil || r.Rejections != nil || r.Unparsed || r.ByWorkspaces || r.MaxItems > 0 || r.Level == admin.InOrganisation || r.Level == admin.Shared {
 				continue
 			}
 			path := strings.NewReplacer("{type}", "workspace", "{subType}", "service", "{", "", "}", "").Replace(r.Path)

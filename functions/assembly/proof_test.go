@@ -154,7 +154,7 @@ func (in *installation) notify(made []byte) {
 func (in *installation) deliver() {
 	in.t.Helper()
 	at := time.Now().Add(time.Second)
-	worker := &notice.Worker{Store: in.core.Store, Directory: readers{&notices.Directory{Resources: in.core.Resources, Sealer: in.core.Sealer}}, Via: taken{}, Mailer: taken{}, Now: func() time.Time { return at }}
+	worker := &notice.Worker{Store: in.core.Store, Directory: readers{&notices.Directory{Resources: in.core.Resources, Sealer: in.core.Sealer}}, Transport: taken{}, Mailer: taken{}, Now: func() time.Time { return at }}
 	if err := worker.Run(context.Background()); err != nil {
 		in.t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestEveryRouteRefusesUnknownNames(t *testing.T) {
 	for _, family := range in.families {
 		for i := range family.Routes {
 			r := &family.Routes[i]
-			if r.Refusals != nil || r.Unparsed || slices.Contains(r.Consumes, "application/x-www-form-urlencoded") || r.Path == "/session" && r.Method == "DELETE" {
+			if r.Rejections != nil || r.Unparsed || slices.Contains(r.Consumes, "application/x-www-form-urlencoded") || r.Path == "/session" && r.Method == "DELETE" {
 				continue // the last one takes a cookie
 			}
 			key := rootKey
@@ -50,7 +50,7 @@ func TestEveryRouteRefusesUnknownNames(t *testing.T) {
 				}
 			}
 			at := "?"
-			if (r.Where == admin.InWorkspace || r.Where == admin.InEither) && !r.ByWorkspaces && !strings.HasPrefix(path, "/api-keys") {
+			if (r.Level == admin.InWorkspace || r.Level == admin.InEither) && !r.ByWorkspaces && !strings.HasPrefix(path, "/api-keys") {
 				at = "?workspace_id=first-space&"
 			}
 			refused := func(what string, query, body string) {

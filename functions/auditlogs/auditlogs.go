@@ -32,7 +32,7 @@ func New(r *audit.Reader) admin.Family {
 	f := &family{r}
 	return admin.Family{Name: "auditlogs", Doc: "Who changed what in the administration. A record appears about a second after its change.", Routes: []admin.Route{{
 		Method: "GET", Path: "/audit-logs", Name: "listAuditLogs", Doc: "List audit records, newest first.",
-		Scopes: []string{"audit_logs.list"}, Where: admin.InOrganisation, Query: query(), AnswerOf: admin.SchemaOf[answer], Do: f.list,
+		Scopes: []string{"audit_logs.list"}, Level: admin.InOrganisation, Query: query(), ResponseOf: admin.SchemaOf[answer], Do: f.list,
 	}, f.stateRoute()}}
 }
 
@@ -134,7 +134,7 @@ func (f *family) stateRoute() admin.Route {
 	}
 	return admin.Route{
 		Method: "GET", Path: "/audit-logs/state", Name: "getResourceState", Doc: "Read the state of a resource at a past time, from the audit log.",
-		Scopes: []string{"audit_logs.list"}, Where: admin.InOrganisation, Errors: []int{404}, AnswerOf: admin.SchemaOf[state], Do: f.state,
+		Scopes: []string{"audit_logs.list"}, Level: admin.InOrganisation, Errors: []int{404}, ResponseOf: admin.SchemaOf[state], Do: f.state,
 		Query: []admin.Field{
 			text("type", true, "Resource type: the resource_type of audit records, or the type in responses of this route, such as configs or config."),
 			text("id", true, "Its id, which is the resource_id of audit records."),

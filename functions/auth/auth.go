@@ -34,10 +34,10 @@ type Deps struct {
 	Keys     *identity.Authenticator
 	CallerOf func(context.Context, *identity.Principal) (admin.Caller, error)
 	Browser  admin.Authenticate
-	// CheckURL is the egress rule for hosts that users configure; Via is the guarded transport
+	// CheckURL is the egress rule for hosts that users configure; Transport is the guarded transport
 	// to identity providers, LookUpTXT the DNS resolver.
 	CheckURL  func(raw, field string) (*url.URL, error)
-	Via       http.RoundTripper
+	Transport http.RoundTripper
 	LookUpTXT sso.LookUp
 	// Record receives audit records of failed sign-ins. It may be nil.
 	Record    func(ctx context.Context, org string, e audit.Entry) error
@@ -49,11 +49,11 @@ type Deps struct {
 	PublicURL  string // public address of the gateway; empty for the address of the request
 }
 
-// Of returns the dependencies in an installation.
-func Of(c *app.Core) Deps {
+// NewDeps returns the dependencies in an installation.
+func NewDeps(c *app.Core) Deps {
 	c.Renewal = renewal(c) // this process may renew sessions at identity providers
 	sessions := console.Sessions(c)
-	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(c, sessions), Keys: c.Auth, Browser: console.Browser(c), CheckURL: c.Egress.CheckURL, Via: c.Transport, PublicURL: c.PublicURL, MCPAddress: oauthserver.Public(c.PublicURL), Loader: c.Loader, Resources: c.Resources}
+	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(c, sessions), Keys: c.Auth, Browser: console.Browser(c), CheckURL: c.Egress.CheckURL, Transport: c.Transport, PublicURL: c.PublicURL, MCPAddress: oauthserver.Public(c.PublicURL), Loader: c.Loader, Resources: c.Resources}
 	d.LookUpTXT = func(ctx context.Context, name string) ([]string, error) {
 		if c.LookUpTXT != nil {
 			return c.LookUpTXT(ctx, name)
@@ -100,12 +100,12 @@ func (f *family) describeDomains() *admin.Collection[sso.Domain] {
 	}
 	return &admin.Collection[sso.Domain]{
 		Kind: sso.KindDomain, Object: "sso-domain", Path: domainsPath, Param: "domainId", UUIDOnly: true,
-		Scopes: scopes, Resource: "sso_domains", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin,
+		Scopes: scopes, Resource: "sso_domains", Level: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin,
 		Fields: []admin.Field{
 			{Name: "domain", Required: true, Fixed: true, Example: "example.com", Doc: "Domain of email addresses, such as example.com."},
 			{Name: "allow_subdomains", In: "allow_subdomains", Absent: false, Default: false, Doc: "Whether addresses of subdomains may sign in too; only for registrable domains."},
 		},
-		Shown: []admin.Shown[sso.Domain]{
+		Computed: []admin.ComputedField[sso.Domain]{
 			{Field: admin.Field{Name: "verified_at", Type: admin.Timestamp, Doc: "null: not verified, so its users cannot sign in yet."}, Value: func(_ *admin.Call, it domain) any { return admin.OrNull(it.Form.VerifiedAt) }},
 			{Field: admin.Field{Name: "txt_name", Type: admin.String, Required: true, Doc: "Name of the TXT record that proves ownership of the domain."}, Value: record(func(d *sso.Domain) string { name, _ := d.Record(); return name })},
 			{Field: admin.Field{Name: "txt_value", Type: admin.String, Required: true, Doc: "Value of the TXT record."}, Value: record(func(d *sso.Domain) string { _, value := d.Record(); return value })},
@@ -148,10 +148,10 @@ func checkDomain(_ *admin.Call, _ *resource.Tx, ch *admin.Change[sso.Domain]) er
 
 // verifyDomain looks up the TXT record.
 func (f *family) verifyDomain() []admin.Route {
-	return f.domains.Below(admin.Route{
+	return f.domains.ItemRoutes(admin.Route{
 		Method: "POST", Path: domainsPath + "/{domainId}/verify", Name: "verifyDomain", Action: audit.Update, Recent: true, Errors: []int{409},
-		Doc: "Verify the TXT record. Afterwards users with addresses of the domain may sign in. A domain can belong to one organization only.", Answer: admin.Nothing,
-		Do: f.domains.At("update", func(c *admin.Call) (any, error) {
+		Doc: "Verify the TXT record. Afterwards users with addresses of the domain may sign in. A domain can belong to one organization only.", Response: admin.EmptyResponse,
+		Do: f.domains.WithItem("update", func(c *admin.Call) (any, error) {
 			it, err := f.domains.Find(c)
 			if err != nil {
 				return nil, err

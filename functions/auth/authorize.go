@@ -41,22 +41,22 @@ func (f *granting) grantRoutes() []admin.Route {
 	hint := text("token_type_hint", 64, "Not needed.")
 	shown := func(r admin.Route) admin.Route { r.Produces = page.HTML; return r }
 	return []admin.Route{
-		shown(admin.Route{Method: "GET", Path: oauthserver.PathAuthorize, Name: "authorizeMcpClient", Errors: []int{302}, Answer: admin.Schema{"type": "string"}, Do: f.authorize,
+		shown(admin.Route{Method: "GET", Path: oauthserver.PathAuthorize, Name: "authorizeMcpClient", Errors: []int{302}, Response: admin.Schema{"type": "string"}, Do: f.authorize,
 			Doc:   "Show the consent page on which a user allows a client to use an MCP server. Users who are not signed in sign in first.",
 			Query: append(fields, admin.Field{Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."})}),
 		shown(admin.Route{Method: "POST", Path: oauthserver.PathConsent, Name: "consentToMcpClient", Status: http.StatusSeeOther, Consumes: []string{form}, Unrecorded: true, Do: f.consent,
 			Doc: "Submit the user's decision. The browser is redirected to the client.", Body: append(fields[:len(fields):len(fields)],
 				text("csrf", 255, "Of the page."), admin.Field{Name: "decision", Type: admin.String, Enum: []string{"allow", "deny"}, Required: true})}),
 		{Method: "POST", Path: oauthserver.PathToken, Name: "getMcpToken", Doc: "Exchange an authorization code, a refresh token, or an approved device code for tokens.", Consumes: []string{form}, Unrecorded: true,
-			AnswerOf: admin.SchemaOf[tokens], Do: f.token, Body: []admin.Field{
+			ResponseOf: admin.SchemaOf[tokens], Do: f.token, Body: []admin.Field{
 				{Name: "grant_type", Type: admin.String, Required: true, Max: 255, Doc: "authorization_code, refresh_token or " + grantDevice + "."}, client, text("device_code", 512, "Of "+grantDevice+" (RFC 8628)."), text("code", 512, "Of authorization_code."),
 				text("redirect_uri", 512, "Must equal that of the authorization request."), text("code_verifier", 128, "RFC 7636."), text("refresh_token", 512, "For refresh_token; valid once."),
 				text("scope", 255, "A subset of the granted scopes."), text("resource", 2048, "Address of the MCP server (RFC 8707)."),
 			}},
 		{Method: "POST", Path: oauthserver.PathRevoke, Name: "revokeMcpToken", Doc: "Revoke a token and its grant (RFC 7009). It becomes invalid within two seconds.", Consumes: []string{form}, Unrecorded: true,
-			Answer: admin.Nothing, Do: f.revoke, Body: []admin.Field{token, hint, client}},
+			Response: admin.EmptyResponse, Do: f.revoke, Body: []admin.Field{token, hint, client}},
 		{Method: "POST", Path: oauthserver.PathInspect, Name: "introspectMcpToken", Doc: "Introspect a token of the caller's workspaces (RFC 7662).", Consumes: []string{form, "application/json"}, Unrecorded: true,
-			Scopes: []string{"mcp_servers.read"}, Where: admin.Shared, AnswerOf: admin.SchemaOf[inspected], Do: f.introspect, Body: []admin.Field{token, hint}},
+			Scopes: []string{"mcp_servers.read"}, Level: admin.Shared, ResponseOf: admin.SchemaOf[inspected], Do: f.introspect, Body: []admin.Field{token, hint}},
 	}
 }
 
@@ -70,7 +70,7 @@ type authorizationRequest struct {
 }
 
 // back returns the redirect with a response. RFC 9207 requires the issuer in it.
-func (a *authorizationRequest) back(answer url.Values) admin.Answer {
+func (a *authorizationRequest) back(answer url.Values) admin.Response {
 	if s := a.Text("state"); s != "" {
 		answer.Set("state", s)
 	}
@@ -89,27 +89,27 @@ func (a *authorizationRequest) back(answer url.Values) admin.Answer {
 	return out
 }
 
-func (a *authorizationRequest) refuse(code, why string) admin.Answer {
+func (a *authorizationRequest) refuse(code, why string) admin.Response {
 	return a.back(url.Values{"error": {code}, "error_description": {why}})
 }
 
 // read validates an authorization request. stop is the response otherwise: browsers are never
 // redirected to an address that is not the client's.
-func (f *granting) read(c *admin.Call, v admin.Values) (a *authorizationRequest, stop *admin.Answer) {
+func (f *granting) read(c *admin.Call, v admin.Values) (a *authorizationRequest, stop *admin.Response) {
 	a = &authorizationRequest{Values: v, issuer: f.issuer(c)}
-	wrong := func(why string) (*authorizationRequest, *admin.Answer) {
+	wrong := func(why string) (*authorizationRequest, *admin.Response) {
 		p := page.New(http.StatusBadRequest, "This request is not valid", "<p>"+page.Escape(why)+"</p><p>The application that sent you here asked for something that is not allowed.</p>")
 		return nil, &p
 	}
 	var err error
-	finder := oauthserver.Fetcher{Via: f.family.Via, CheckURL: f.family.CheckURL}
+	finder := oauthserver.Fetcher{Transport: f.family.Transport, CheckURL: f.family.CheckURL}
 	if a.client, err = finder.Find(c.Context, v.Text("client_id")); err != nil {
 		return wrong(sentence(fault.From(err)))
 	}
 	if !a.client.Allows(v.Text("redirect_uri")) {
 		return wrong("redirect_uri is not one of the client's.")
 	}
-	refused := func(code, why string) (*authorizationRequest, *admin.Answer) {
+	refused := func(code, why string) (*authorizationRequest, *admin.Response) {
 		r := a.refuse(code, why)
 		return nil, &r
 	}

@@ -58,15 +58,15 @@ func (f *family) browserRoutes() []admin.Route {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
 	return []admin.Route{
-		{Method: "POST", Path: pathSession, Name: "createSession", Public: true, Action: audit.Login, Resource: "sessions", AnswerOf: admin.SchemaOf[browserSession], Errors: []int{401, 403, 404, 409, 429}, Do: f.beginByKey,
+		{Method: "POST", Path: pathSession, Name: "createSession", Public: true, Action: audit.Login, Resource: "sessions", ResponseOf: admin.SchemaOf[browserSession], Errors: []int{401, 403, 404, 409, 429}, Do: f.beginByKey,
 			Doc: "Sign in a browser with an API key or an invitation. The session is an HttpOnly cookie with the permissions of the key; it ends with the key, after 12 hours, or according to the settings. Changes require the header X-Gateway-Csrf with csrf_token, and the gateway's origin.",
 			Body: []admin.Field{
 				text("api_key", 8192, "The API key."), text("invitation", 256, "The token of an invitation that includes an API key. It is accepted, and its keys are shown once."),
 				text("first_name", 255, "Of the invited user."), text("last_name", 255, "Of the invited user."),
 			}},
-		{Method: "GET", Path: pathSession, Name: "getSession", Public: true, Welcomes: true, AnswerOf: admin.SchemaOf[browserSession], Errors: []int{403}, Do: f.showBrowser,
+		{Method: "GET", Path: pathSession, Name: "getSession", Public: true, OptionalAuth: true, ResponseOf: admin.SchemaOf[browserSession], Errors: []int{403}, Do: f.showBrowser,
 			Doc: "Read the caller's identity and permissions. type is none if no user is signed in.", Query: []admin.Field{text("workspace_id", 255, "Workspace to act in, for members of several workspaces.")}},
-		{Method: "DELETE", Path: pathSession, Name: "deleteSession", Scopes: about, Where: admin.Shared, Authenticate: f.Browser, Action: audit.Logout, Resource: "sessions", AnswerOf: admin.SchemaOf[loggedOut], Do: f.endBrowser,
+		{Method: "DELETE", Path: pathSession, Name: "deleteSession", Scopes: about, Level: admin.Shared, Authenticate: f.Browser, Action: audit.Logout, Resource: "sessions", ResponseOf: admin.SchemaOf[loggedOut], Do: f.endBrowser,
 			Doc: "End the session of the browser's cookie. logout_url, if there is one, ends the session at the identity provider as well."},
 	}
 }
@@ -106,7 +106,7 @@ func (f *family) beginByKey(c *admin.Call) (any, error) {
 	}
 	out.Keys = keys
 	header := http.Header{"Set-Cookie": {cookie.String(), browser.Clear().String()}, "Cache-Control": {"no-store"}}
-	return admin.Answer{JSON: out, Header: header}, nil
+	return admin.Response{JSON: out, Header: header}, nil
 }
 
 // openByKey begins a session of an API key.
@@ -123,7 +123,7 @@ func openByKey(f *family, c *admin.Call, key string) (*browserSession, *http.Coo
 		return nil, nil, err
 	}
 	c.Caller, c.Scope = caller, caller.Scope.Organisation()
-	c.About(p.KeyID)
+	c.SetResource(p.KeyID)
 	var token string
 	var s *keysession.Session
 	err = c.Change(func(tx *resource.Tx) error {
@@ -268,7 +268,7 @@ func describe(c *admin.Call) (*browserSession, error) {
 		return nil, err
 	}
 	for i := range rows {
-		if c.Caller.Reaches(rows[i].ID) {
+		if c.Caller.MayAccess(rows[i].ID) {
 			out.Workspaces = append(out.Workspaces, room{rows[i].ID, rows[i].Slug, rows[i].Name})
 		}
 	}
@@ -292,7 +292,7 @@ func (f *family) endBrowser(c *admin.Call) (any, error) {
 		if of.LogoutURL != "" {
 			out.LogoutURL = &of.LogoutURL
 		}
-		c.About(of.ID)
+		c.SetResource(of.ID)
 		end = func(tx *resource.Tx) { signin.End(tx, of) }
 	}
 	if err := c.Change(func(tx *resource.Tx) error { end(tx); return nil }); err != nil {
@@ -302,5 +302,5 @@ func (f *family) endBrowser(c *admin.Call) (any, error) {
 	for _, cookie := range browser.ClearKey() {
 		header.Add("Set-Cookie", cookie.String())
 	}
-	return admin.Answer{JSON: out, Header: header}, nil
+	return admin.Response{JSON: out, Header: header}, nil
 }

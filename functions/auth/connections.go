@@ -42,7 +42,7 @@ const connectionsPath = "/auth/sso-configurations"
 func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 	return &admin.Collection[sso.Connection]{
 		Kind: sso.KindConnection, Object: "sso-configuration", Path: connectionsPath, Param: "configurationId", UUIDOnly: true,
-		Scopes: scopes, Resource: "sso_configurations", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin,
+		Scopes: scopes, Resource: "sso_configurations", Level: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin,
 		List: admin.List{Search: true},
 		Fields: []admin.Field{
 			admin.NameField(255),
@@ -62,8 +62,8 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 			{Name: "sign_requests", In: "sign_requests", Absent: false, Default: false, Doc: "For saml: sign requests even if the metadata do not require it."},
 			{Name: "allow_idp_initiated", In: "allow_idp_initiated", Absent: false, Default: false, Doc: "For saml: accept sign-ins started at the identity provider. The user confirms each on a page of the gateway."},
 		},
-		Shown:  append([]admin.Shown[sso.Connection]{f.redirectShown()}, bySAML{f}.serviceShown()...),
-		Before: f.checkConnection,
+		Computed: append([]admin.ComputedField[sso.Connection]{f.redirectShown()}, bySAML{f}.serviceShown()...),
+		Before:   f.checkConnection,
 		Retire: func(_ *admin.Call, tx *resource.Tx, it connection) error {
 			return membership.Vouch(tx, it.Ref(), it.Form.Sponsor, "")
 		},
@@ -76,8 +76,8 @@ func (f *family) redirectURI(c *admin.Call, it connection) string {
 	return admin.Address(f.PublicURL, c.Request) + callbackPath + it.Scope.Org
 }
 
-func (f *family) redirectShown() admin.Shown[sso.Connection] {
-	return admin.Shown[sso.Connection]{
+func (f *family) redirectShown() admin.ComputedField[sso.Connection] {
+	return admin.ComputedField[sso.Connection]{
 		Field: admin.Field{Name: "redirect_uri", Type: admin.String, Single: true, Optional: true, Doc: "For oidc: the redirect URI, which must be registered at the identity provider."},
 		Value: func(c *admin.Call, it connection) any {
 			if it.Form.IsSAML() {
@@ -136,7 +136,7 @@ func (f *family) checkConnection(c *admin.Call, tx *resource.Tx, ch *joining) er
 		}
 	}
 	was := ch.Form.Sponsor
-	ch.Form.Sponsor = c.Caller.Answers()
+	ch.Form.Sponsor = c.Caller.ResponsibleUser()
 	return membership.Vouch(tx, ch.Rec.Ref(), was, ch.Form.Sponsor)
 }
 
@@ -173,10 +173,10 @@ func (f *family) checkOIDC(ch *joining) (bad []fault.Detail) {
 // verifyConnection calls the identity provider once, so that errors are found before the first
 // sign-in.
 func (f *family) verifyConnection() []admin.Route {
-	return f.connections.Below(admin.Route{
+	return f.connections.ItemRoutes(admin.Route{
 		Method: "POST", Path: connectionsPath + "/{configurationId}/verify", Name: "verifySsoConfiguration", Action: audit.Test, Scopes: scopes("read"),
-		Doc: "Fetch the identity provider's metadata now, and check whether sign-in is possible.", AnswerOf: admin.SchemaOf[verified],
-		Do: f.connections.At("read", func(c *admin.Call) (any, error) {
+		Doc: "Fetch the identity provider's metadata now, and check whether sign-in is possible.", ResponseOf: admin.SchemaOf[verified],
+		Do: f.connections.WithItem("read", func(c *admin.Call) (any, error) {
 			it, err := f.connections.Find(c)
 			if err != nil {
 				return nil, err
@@ -215,7 +215,7 @@ func (f *family) client(c *admin.Call, it connection) (*oidc.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Redirect, out.Via, out.Now = f.redirectURI(c, it), f.Via, c.Resources.Now
+	out.Redirect, out.Transport, out.Now = f.redirectURI(c, it), f.Transport, c.Resources.Now
 	return out, nil
 }
 
@@ -244,7 +244,7 @@ var (
 // describe the gateway are cheap and not limited.
 func (f *family) bound(r *admin.Route) {
 	by := ofBrowsers
-	if r.Refusals != nil && r.Produces != page.HTML {
+	if r.Rejections != nil && r.Produces != page.HTML {
 		if by = ofClients; r.Method == "GET" {
 			return
 		}
@@ -306,7 +306,7 @@ func otherSession(f *family, c *admin.Call, a *loginRequest) (email string, err 
 
 // showLoginConfirmation shows the confirmation page of a sign-in. signedIn is the address of the user of the
 // session that would be replaced, or "".
-func (f *family) showLoginConfirmation(c *admin.Call, a *loginRequest, signedIn string) admin.Answer {
+func (f *family) showLoginConfirmation(c *admin.Call, a *loginRequest, signedIn string) admin.Response {
 	value, cookie := confirm.Begin(a.action(), c.Now)
 	fields := a.query()
 	fields.Set(confirm.Field, value)
@@ -316,7 +316,7 @@ func (f *family) showLoginConfirmation(c *admin.Call, a *loginRequest, signedIn 
 
 // confirmPage returns the page that asks whether to sign in to an organization. Its form posts
 // fields to an address, which may redirect to the sources in leads. cookie holds the confirmation.
-func confirmPage(org, email, signedIn, to string, fields url.Values, cookie *http.Cookie, leads ...string) admin.Answer {
+func confirmPage(org, email, signedIn, to string, fields url.Values, cookie *http.Cookie, leads ...string) admin.Response {
 	rows := [][2]string{{"Organization", org}, {"You sign in as", email}, {"You are signed in as", signedIn}}
 	body := "<p>Continue only if you want to sign in here. An existing session in this browser is replaced.</p><dl>"
 	for _, row := range rows {

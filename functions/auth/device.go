@@ -43,21 +43,21 @@ func (f *devices) routes() []admin.Route {
 	client.Required, client.Example = true, device.ClientGateway
 	code := text("user_code", 64, "The code shown on the device.")
 	routes := []admin.Route{
-		{Method: "POST", Path: pathDeviceAuthorization, Name: "authorizeDevice", Consumes: []string{form}, Unrecorded: true, AnswerOf: admin.SchemaOf[authorizing], Do: f.begin,
+		{Method: "POST", Path: pathDeviceAuthorization, Name: "authorizeDevice", Consumes: []string{form}, Unrecorded: true, ResponseOf: admin.SchemaOf[authorizing], Do: f.begin,
 			Doc: "Start the sign-in of a device without a browser (RFC 8628): it shows user_code and polls for its token with device_code.", Body: []admin.Field{
 				client, text("scope", 255, "What the device gets: session (default) or api_key."),
 				text("workspace", 255, "For api_key: id or slug of the workspace of the key; without it the user chooses."),
 			}},
-		{Method: "GET", Path: pathDevice, Name: "showDevice", Answer: admin.Schema{"type": "string"}, Produces: page.HTML, Do: f.show,
+		{Method: "GET", Path: pathDevice, Name: "showDevice", Response: admin.Schema{"type": "string"}, Produces: page.HTML, Do: f.show,
 			Doc: "Show the consent page on which a user allows a device to sign in.", Query: []admin.Field{code, {Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."}}},
-		{Method: "POST", Path: pathDevice, Name: "decideDevice", Answer: admin.Schema{"type": "string"}, Produces: page.HTML, Consumes: []string{form}, Unrecorded: true, Do: f.decide,
+		{Method: "POST", Path: pathDevice, Name: "decideDevice", Response: admin.Schema{"type": "string"}, Produces: page.HTML, Consumes: []string{form}, Unrecorded: true, Do: f.decide,
 			Doc: "Submit the user's decision.", Body: []admin.Field{
 				{Name: "user_code", Type: admin.String, Max: 64, Required: true, Doc: code.Doc}, text("csrf", 255, "Of the page."), text("workspace", 255, "Id or slug of the workspace of the key."),
 				{Name: "decision", Type: admin.String, Enum: []string{"allow", "deny"}, Required: true},
 			}},
 	}
 	for i := range routes {
-		routes[i].Public, routes[i].Refusals = true, oauthRefusals
+		routes[i].Public, routes[i].Rejections = true, oauthRefusals
 	}
 	return routes
 }
@@ -77,7 +77,7 @@ func (f *devices) ofClient(c *admin.Call, id string) (name string, err error) {
 	if id == device.ClientGateway {
 		return oauthserver.BuiltIn, nil
 	}
-	found, err := (&oauthserver.Fetcher{Via: f.granting.family.Via, CheckURL: f.granting.family.CheckURL}).Find(c.Context, id)
+	found, err := (&oauthserver.Fetcher{Transport: f.granting.family.Transport, CheckURL: f.granting.family.CheckURL}).Find(c.Context, id)
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +101,7 @@ func (f *devices) begin(c *admin.Call) (any, error) {
 	var err error
 	if r.ClientName, err = f.ofClient(c, r.Client); err != nil {
 		if fault.From(err).Status() < 500 {
-			return admin.Answer{Status: http.StatusBadRequest, JSON: problem{"invalid_client", sentence(fault.From(err))}}, nil
+			return admin.Response{Status: http.StatusBadRequest, JSON: problem{"invalid_client", sentence(fault.From(err))}}, nil
 		}
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (f *devices) show(c *admin.Call) (any, error) {
 	return f.showDecisionForm(c, p, r, http.StatusOK, "")
 }
 
-func (f *devices) showCodeForm(c *admin.Call, status int, why string) admin.Answer {
+func (f *devices) showCodeForm(c *admin.Call, status int, why string) admin.Response {
 	if why != "" {
 		why = `<p role="alert">` + page.Escape(why) + "</p>"
 	}
@@ -156,7 +156,7 @@ func (f *devices) showCodeForm(c *admin.Call, status int, why string) admin.Answ
 }
 
 // find returns the request of a code. stop is the page if the code does not exist.
-func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Request, stop *admin.Answer, err error) {
+func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Request, stop *admin.Response, err error) {
 	if err := f.granting.family.attempts.Try(c.Context, codesOfPerson, p.of.Org+"\x00"+p.of.User, c.Now); err != nil {
 		f.failed(c, p, "too many codes")
 		return nil, nil, err
@@ -171,7 +171,7 @@ func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Requ
 }
 
 // tooLongAgo requires a new sign-in before a key is created.
-func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *admin.Answer {
+func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *admin.Response {
 	if r.Wants != device.APIKey || c.Now.Sub(p.of.Authenticated) <= admin.RecentFor {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (f *family) loginRoutes() []admin.Route {
 		{Name: "fresh", Type: admin.Boolean, Doc: "true: the identity provider must authenticate the user again."},
 	}
 	routes := []admin.Route{
-		{Method: "GET", Path: pathLogin, Name: "logIn", Public: true, Errors: []int{302, 404, 429}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.login,
+		{Method: "GET", Path: pathLogin, Name: "logIn", Public: true, Errors: []int{302, 404, 429}, Produces: page.HTML, Response: admin.Schema{"type": "string"}, Do: f.login,
 			Doc: "Redirect a browser to the identity provider of an organization. If the link is from another site, or another user is signed in, a page asks for confirmation first.", Query: fields},
 		{Method: "POST", Path: pathLogin, Name: "confirmLogIn", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{403, 404, 429}, Consumes: []string{form}, Do: f.confirmLogin,
 			Doc: "Submit the page that GET returns.", Body: append(fields[:len(fields):len(fields)], text(confirm.Field, confirm.MaxValue, "Set by the page; valid once."))},
@@ -88,7 +88,7 @@ func (f *family) confirmLogin(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	got, err := f.startLogin(c, a)
-	if out, ok := got.(admin.Answer); ok {
+	if out, ok := got.(admin.Response); ok {
 		out.Status = http.StatusSeeOther // the browser must not post again
 		out.Header.Add("Set-Cookie", confirm.Clear(a.action()).String())
 		return out, err
@@ -182,7 +182,7 @@ func stored(c *admin.Call, org store.Scope, id string) (connection, error) {
 	return connection{Record: &rec, Form: form}, err
 }
 
-func redirect(to string, cookies ...*http.Cookie) admin.Answer {
+func redirect(to string, cookies ...*http.Cookie) admin.Response {
 	a := admin.Redirect(http.StatusFound, to)
 	for _, cookie := range cookies {
 		a.Header.Add("Set-Cookie", cookie.String())

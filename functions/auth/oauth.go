@@ -31,7 +31,7 @@ func (f *granting) oauthRoutes() []admin.Route {
 	for i := range routes {
 		r := &routes[i]
 		if r.Path != oauthserver.PathInspect {
-			r.Public, r.Refusals = true, oauthRefusals
+			r.Public, r.Rejections = true, oauthRefusals
 			f.family.bound(r)
 		}
 	}
@@ -39,7 +39,7 @@ func (f *granting) oauthRoutes() []admin.Route {
 }
 
 // oauthRefusals encodes rejections as RFC 6749 specifies.
-var oauthRefusals = &admin.Refusals{
+var oauthRefusals = &admin.Rejections{
 	ContentType: "application/json",
 	Schema: admin.Closed(map[string]admin.Schema{
 		"error": {"type": "string"}, "error_description": {"type": "string"},
@@ -132,11 +132,11 @@ func (f *granting) describedRoutes() []admin.Route {
 	}
 	return []admin.Route{
 		{Method: "GET", Path: oauthserver.PathServer, Aliases: []string{oauthserver.PathServer + oauthserver.BasePath, oauthserver.PathOpenID, oauthserver.PathOpenID + oauthserver.BasePath},
-			Name: "getAuthorizationServer", Doc: "Read the authorization server metadata (RFC 8414) for MCP clients and for devices without a browser.", AnswerOf: admin.SchemaOf[server], Do: f.describeServer},
-		{Method: "GET", Path: of + "/mcp/{slug}/mcp", Aliases: []string{of + oauthserver.BasePath + "/mcp/{slug}/mcp"}, Name: "getProtectedMcpServer", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
-		{Method: "GET", Path: of + "/mcp/{slug}/{server}/mcp", Aliases: []string{of + oauthserver.BasePath + "/mcp/{slug}/{server}/mcp"}, Name: "getProtectedMcpServerOfWorkspace", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
+			Name: "getAuthorizationServer", Doc: "Read the authorization server metadata (RFC 8414) for MCP clients and for devices without a browser.", ResponseOf: admin.SchemaOf[server], Do: f.describeServer},
+		{Method: "GET", Path: of + "/mcp/{slug}/mcp", Aliases: []string{of + oauthserver.BasePath + "/mcp/{slug}/mcp"}, Name: "getProtectedMcpServer", Doc: about, ResponseOf: admin.SchemaOf[protected], Do: f.describeProtected},
+		{Method: "GET", Path: of + "/mcp/{slug}/{server}/mcp", Aliases: []string{of + oauthserver.BasePath + "/mcp/{slug}/{server}/mcp"}, Name: "getProtectedMcpServerOfWorkspace", Doc: about, ResponseOf: admin.SchemaOf[protected], Do: f.describeProtected},
 		{Method: "POST", Path: oauthserver.PathRegister, Name: "registerMcpClient", Doc: "Register a client (RFC 7591). The client id encodes the registration; nothing is stored.", Status: http.StatusCreated, Unrecorded: true,
-			AnswerOf: admin.SchemaOf[registered], Do: f.register, Body: []admin.Field{
+			ResponseOf: admin.SchemaOf[registered], Do: f.register, Body: []admin.Field{
 				{Name: "redirect_uris", Type: admin.Array, Required: true, Min: 1, Max: oauthserver.MaxRedirects, Of: &admin.Field{Type: admin.String, Min: 1, Max: 512}, Doc: "Allowed redirect URIs: https, http on loopback with any port, or a private-use scheme. URIs that are not allowed are omitted; the response lists the others.", Example: []string{"http://127.0.0.1/callback"}},
 				text("client_name", 100, "Shown to users."), text("client_uri", 512, "Home page of the client."),
 				{Name: "token_endpoint_auth_method", Type: admin.String, Max: 64, Doc: "Always none in responses: clients are public."},
@@ -191,7 +191,7 @@ func (f *granting) register(c *admin.Call) (any, error) {
 		return true
 	}
 	refused := func(code, why string) (any, error) {
-		return admin.Answer{Status: http.StatusBadRequest, JSON: problem{code, why}}, nil
+		return admin.Response{Status: http.StatusBadRequest, JSON: problem{code, why}}, nil
 	}
 	switch {
 	case lacks("grant_types", "authorization_code"):
@@ -247,7 +247,7 @@ func renewal(c *app.Core) *signin.Renewal {
 			if err != nil {
 				return "", err
 			}
-			client.Via, client.Now = c.Transport, c.Resources.Now
+			client.Transport, client.Now = c.Transport, c.Resources.Now
 			next, err := client.Renew(ctx, token, of.Subject)
 			if errors.Is(err, oidc.ErrNotRenewed) {
 				err = signin.ErrNotRenewed

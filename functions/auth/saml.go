@@ -38,11 +38,11 @@ type bySAML struct{ family *family }
 // /auth/login.
 func (f bySAML) samlRoutes() []admin.Route {
 	routes := []admin.Route{
-		{Method: "GET", Path: samlPath + "{organisationId}" + metadata, Name: "getSamlMetadata", Public: true, Errors: []int{404, 429}, Produces: metadataType, Answer: admin.Schema{"type": "string"}, Do: f.ownMetadata,
+		{Method: "GET", Path: samlPath + "{organisationId}" + metadata, Name: "getSamlMetadata", Public: true, Errors: []int{404, 429}, Produces: metadataType, Response: admin.Schema{"type": "string"}, Do: f.ownMetadata,
 			Doc: "Read the gateway's SAML metadata for an organization: entity id, address for responses, and certificate.", Query: []admin.Field{
 				{Name: "sso_client_id", Type: admin.String, Max: 64, Doc: "Id of the configuration, if the organization has several."},
 			}},
-		{Method: "POST", Path: samlPath + "{organisationId}" + acs, Name: "consumeSamlResponse", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{200, 401, 403, 404, 429}, Consumes: []string{form}, MaxBody: maxForm, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.consume,
+		{Method: "POST", Path: samlPath + "{organisationId}" + acs, Name: "consumeSamlResponse", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{200, 401, 403, 404, 429}, Consumes: []string{form}, MaxBody: maxForm, Produces: page.HTML, Response: admin.Schema{"type": "string"}, Do: f.consume,
 			Doc: "Receive the response of an identity provider from a browser. The session is set as a cookie. For a sign-in that began at the identity provider, a page asks for confirmation first.", Body: []admin.Field{
 				{Name: "SAMLResponse", Type: admin.String, Required: true, Max: maxPosted, Doc: "The response, in base64."},
 				{Name: "RelayState", Type: admin.String, Max: maxState, Doc: "As it was sent. It is never used for redirects."},
@@ -71,7 +71,7 @@ func (f bySAML) ownMetadata(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return admin.Answer{ContentType: metadataType, Body: s.Metadata()}, nil
+	return admin.Response{ContentType: metadataType, Body: s.Metadata()}, nil
 }
 
 // loginBySAML redirects a browser to an identity provider. The request id is derived from the
@@ -169,7 +169,7 @@ func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 		return nil, err
 	}
 	got, err := f.enter(c, it, m, w, "/")
-	if out, ok := got.(admin.Answer); ok {
+	if out, ok := got.(admin.Response); ok {
 		out.Header.Add("Set-Cookie", confirm.Clear(action).String())
 	}
 	return got, err
@@ -182,7 +182,7 @@ func confirmsResponse(c *admin.Call) string {
 
 // confirmUnsolicited shows the confirmation page of a sign-in that began at the identity provider.
 // Its form posts the response again.
-func (f bySAML) confirmUnsolicited(c *admin.Call, it connection, email string) admin.Answer {
+func (f bySAML) confirmUnsolicited(c *admin.Call, it connection, email string) admin.Response {
 	value, cookie := confirm.Begin(confirmsResponse(c), c.Now)
 	to := admin.Address(f.family.PublicURL, c.Request) + samlPath + it.Scope.Org + acs
 	return confirmPage(it.Scope.Org, email, "", to, url.Values{"SAMLResponse": {c.Body.Text("SAMLResponse")}, confirm.Field: {value}}, cookie)
@@ -327,16 +327,16 @@ func (f bySAML) equip(c *admin.Call, ch *joining) error {
 }
 
 // serviceShown describes what an identity provider needs to know about the gateway.
-func (f bySAML) serviceShown() []admin.Shown[sso.Connection] {
-	shown := func(name, doc string, value func(it connection) string) admin.Shown[sso.Connection] {
-		return admin.Shown[sso.Connection]{Field: admin.Field{Name: name, Type: admin.String, Single: true, Optional: true, Doc: doc}, Value: func(_ *admin.Call, it connection) any {
+func (f bySAML) serviceShown() []admin.ComputedField[sso.Connection] {
+	shown := func(name, doc string, value func(it connection) string) admin.ComputedField[sso.Connection] {
+		return admin.ComputedField[sso.Connection]{Field: admin.Field{Name: name, Type: admin.String, Single: true, Optional: true, Doc: doc}, Value: func(_ *admin.Call, it connection) any {
 			if !it.Form.IsSAML() {
 				return nil
 			}
 			return value(it)
 		}}
 	}
-	return []admin.Shown[sso.Connection]{
+	return []admin.ComputedField[sso.Connection]{
 		shown("sp_entity_id", "For saml: the gateway's entity id at the identity provider (audience).", func(it connection) string { return f.entityID(it) }),
 		shown("sp_acs_url", "For saml: the address to which the identity provider sends its responses, by POST.", func(it connection) string { return f.entityID(it) + acs }),
 		shown("sp_metadata_url", "For saml: the address of the gateway's metadata.", func(it connection) string { return f.entityID(it) + metadata + "?sso_client_id=" + it.ID }),
@@ -364,7 +364,7 @@ func (f bySAML) provider(c *admin.Call, it connection, renew bool) (*saml.Provid
 	if it.Form.MetadataXML != "" {
 		return saml.ParseMetadata([]byte(it.Form.MetadataXML), it.Form.Issuer, c.Now)
 	}
-	source := &saml.Source{Store: c.Resources.Store(), Via: f.family.Via, Org: it.Scope.Org, ID: it.ID, URL: it.Form.MetadataURL, Entity: it.Form.Issuer}
+	source := &saml.Source{Store: c.Resources.Store(), Transport: f.family.Transport, Org: it.Scope.Org, ID: it.ID, URL: it.Form.MetadataURL, Entity: it.Form.Issuer}
 	return source.Get(c.Context, c.Now, renew)
 }
 

@@ -64,19 +64,19 @@ type themselves struct{ family *family }
 // selfRoutes returns the routes about the caller.
 func (f themselves) selfRoutes() []admin.Route {
 	routes := []admin.Route{
-		{Method: "GET", Path: "/auth/self", Name: "getSelf", AnswerOf: admin.SchemaOf[self], Do: f.self,
+		{Method: "GET", Path: "/auth/self", Name: "getSelf", ResponseOf: admin.SchemaOf[self], Do: f.self,
 			Doc: "Read the caller: the user of a session, with its workspaces, or of a JSON Web Token. Calls that change something with the session cookie must send csrf_token as X-Gateway-Csrf."},
-		{Method: "GET", Path: "/auth/sessions", Name: "listSessions", AnswerOf: admin.SchemaOf[sessions], Do: f.list, Doc: "List the caller's sessions."},
-		{Method: "DELETE", Path: "/auth/sessions/{sessionId}", Name: "endSession", Action: audit.Delete, Answer: admin.Nothing, Do: f.end,
+		{Method: "GET", Path: "/auth/sessions", Name: "listSessions", ResponseOf: admin.SchemaOf[sessions], Do: f.list, Doc: "List the caller's sessions."},
+		{Method: "DELETE", Path: "/auth/sessions/{sessionId}", Name: "endSession", Action: audit.Delete, Response: admin.EmptyResponse, Do: f.end,
 			Doc: "End a session of the caller. It becomes invalid within two seconds."},
-		{Method: "DELETE", Path: "/auth/sessions", Name: "endOtherSessions", Action: audit.Delete, Answer: admin.Nothing, Do: f.endOthers,
+		{Method: "DELETE", Path: "/auth/sessions", Name: "endOtherSessions", Action: audit.Delete, Response: admin.EmptyResponse, Do: f.endOthers,
 			Doc: "End all other sessions of the caller."},
-		{Method: "POST", Path: "/auth/logout", Name: "logOut", Action: audit.Logout, AnswerOf: admin.SchemaOf[loggedOut], Do: f.logout,
+		{Method: "POST", Path: "/auth/logout", Name: "logOut", Action: audit.Logout, ResponseOf: admin.SchemaOf[loggedOut], Do: f.logout,
 			Doc: "End the calling session. logout_url, if present, also ends the session at the identity provider when opened in a browser."},
 	}
 	for i := range routes {
 		r := &routes[i]
-		r.Scopes, r.Where, r.Authenticate = about, admin.Shared, f.family.Self
+		r.Scopes, r.Level, r.Authenticate = about, admin.Shared, f.family.Self
 		if r.Action != "" {
 			r.Resource = "sessions"
 		}
@@ -194,7 +194,7 @@ func (f themselves) end(c *admin.Call) (any, error) {
 		if s.ID != c.Param("sessionId") {
 			continue
 		}
-		c.About(s.ID)
+		c.SetResource(s.ID)
 		return nil, c.Change(func(tx *resource.Tx) error { signin.End(tx, s); return nil })
 	}
 	return nil, errNoSession()
@@ -213,7 +213,7 @@ func (f themselves) logout(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.About(of.ID)
+	c.SetResource(of.ID)
 	var out *string
 	if of.LogoutURL != "" {
 		out = &of.LogoutURL
@@ -221,5 +221,5 @@ func (f themselves) logout(c *admin.Call) (any, error) {
 	if err := c.Change(func(tx *resource.Tx) error { signin.End(tx, of); return nil }); err != nil {
 		return nil, err
 	}
-	return admin.Answer{JSON: loggedOut{LogoutURL: out}, Header: http.Header{"Set-Cookie": {browser.Clear().String()}}}, nil
+	return admin.Response{JSON: loggedOut{LogoutURL: out}, Header: http.Header{"Set-Cookie": {browser.Clear().String()}}}, nil
 }

@@ -28,7 +28,7 @@ type tokens struct {
 }
 
 func refuseToken(code, why string) (any, error) {
-	return admin.Answer{Status: http.StatusBadRequest, JSON: problem{code, why}}, nil
+	return admin.Response{Status: http.StatusBadRequest, JSON: problem{code, why}}, nil
 }
 
 // noGrant returns the one error for invalid codes and tokens.
@@ -38,7 +38,7 @@ func noGrant() (any, error) {
 
 func (f *granting) token(c *admin.Call) (any, error) {
 	if c.Request.Header.Get("Authorization") != "" {
-		return admin.Answer{Status: http.StatusUnauthorized, Header: http.Header{"Www-Authenticate": {"Basic"}}, JSON: problem{"invalid_client", "clients are public: send client_id in the body, and no Authorization"}}, nil
+		return admin.Response{Status: http.StatusUnauthorized, Header: http.Header{"Www-Authenticate": {"Basic"}}, JSON: problem{"invalid_client", "clients are public: send client_id in the body, and no Authorization"}}, nil
 	}
 	if c.Body.Text("client_id") == "" {
 		return refuseToken("invalid_request", "client_id is required")
@@ -206,7 +206,7 @@ func (f *granting) introspect(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if held.Scope.Org != c.Caller.Scope.Org || !c.Caller.Reaches(held.Scope.Workspace) {
+	if held.Scope.Org != c.Caller.Scope.Org || !c.Caller.MayAccess(held.Scope.Workspace) {
 		return inspected{}, nil
 	}
 	view, err := f.family.Loader.Fresh(c.Context, held.Scope.Org)
@@ -228,7 +228,7 @@ func (f *granting) introspect(c *admin.Call) (any, error) {
 
 // arrive returns the user at the browser. again is the address of the page, with the query
 // parameter here; first is the response that must precede the page.
-func (f *granting) arrive(c *admin.Call, again string) (p *deciding, first *admin.Answer, err error) {
+func (f *granting) arrive(c *admin.Call, again string) (p *deciding, first *admin.Response, err error) {
 	if !c.Query.Bool("here") {
 		// Browsers send the session cookie only with requests from this site's pages.
 		lead := page.Leading(again)
@@ -244,7 +244,7 @@ func (f *granting) arrive(c *admin.Call, again string) (p *deciding, first *admi
 
 // signInFirst requests the email address, which determines the organization's identity
 // provider.
-func (f *granting) signInFirst(c *admin.Call, again string) admin.Answer {
+func (f *granting) signInFirst(c *admin.Call, again string) admin.Response {
 	back := again
 	if u, err := url.Parse(again); err == nil {
 		// After a redirect from the identity provider the browser does not send the session
@@ -259,7 +259,7 @@ func (f *granting) signInFirst(c *admin.Call, again string) admin.Answer {
 }
 
 // showConsent shows the client and what it requests.
-func (f *granting) showConsent(a *authorizationRequest, p *deciding, facts *authz.Facts) admin.Answer {
+func (f *granting) showConsent(a *authorizationRequest, p *deciding, facts *authz.Facts) admin.Response {
 	to, _ := url.Parse(a.Text("redirect_uri")) // validated before
 	fields := ""
 	for name, v := range a.query(url.Values{"csrf": {signin.WriteToken(p.token)}}) {

@@ -30,15 +30,15 @@ type (
 func collections() *admin.Collection[prompt.Collection] {
 	return &admin.Collection[prompt.Collection]{
 		Kind: prompt.KindCollection, Object: "collection", Path: "/collections", Param: "collectionId",
-		Scope: "prompts", Resource: "collections", Where: admin.InWorkspace, WriteRole: admin.Manager,
-		PlacedBy: map[string]resource.Kind{"parent_collection_id": prompt.KindCollection},
-		Slugs:    &admin.Slugs{Prefix: "col-"},
-		List:     admin.List{Envelope: &admin.TotalEnvelope, Search: true},
+		Scope: "prompts", Resource: "collections", Level: admin.InWorkspace, WriteRole: admin.Manager,
+		WorkspaceFields: map[string]resource.Kind{"parent_collection_id": prompt.KindCollection},
+		Slugs:           &admin.Slugs{Prefix: "col-"},
+		List:            admin.List{Envelope: &admin.TotalEnvelope, Search: true},
 		Fields: []admin.Field{
 			admin.NameField(prompt.MaxName), admin.SlugField(255),
-			{Name: "parent_collection_id", In: "parent_collection_id", Refers: "/collections", CreateOnly: true},
+			{Name: "parent_collection_id", In: "parent_collection_id", Reference: "/collections", CreateOnly: true},
 		},
-		Shown: []admin.Shown[prompt.Collection]{
+		Computed: []admin.ComputedField[prompt.Collection]{
 			{Field: admin.Field{Name: "is_default", Type: admin.Integer, Required: true}, Value: func(_ *admin.Call, it item) any { return admin.Flag(it.Form.IsDefault) }},
 			{Field: admin.Field{Name: "collection_details", Type: admin.Object, Required: true, Doc: "Number of collections and prompts in it, and their last changes.", Form: detailsSchema}},
 			{Field: admin.Field{Name: "child_collections", Type: admin.Array, Required: true, Single: true, Doc: "The collections in it.", Form: childrenSchema}},
@@ -220,7 +220,7 @@ func labels() *admin.Collection[prompt.Label] {
 		Levels: &admin.Levels[prompt.Label]{Organisation: "prompts", Workspace: "prompts", Shared: true},
 		List:   admin.List{Envelope: &admin.TotalEnvelope, Search: true},
 		Fields: []admin.Field{name, {Name: "description"}, {Name: "color_code"}},
-		Shown: []admin.Shown[prompt.Label]{{
+		Computed: []admin.ComputedField[prompt.Label]{{
 			Field: admin.Field{Name: "is_universal", Type: admin.Boolean, Required: true, Doc: "It belongs to every workspace."},
 			Value: func(_ *admin.Call, it admin.Item[prompt.Label]) any { return it.Scope.Workspace == "" },
 		}},
@@ -258,7 +258,7 @@ func checkLabel(c *admin.Call, ch *admin.Change[prompt.Label]) []fault.Detail {
 
 // beforeLabel ensures that a name denotes only one label in a workspace.
 func beforeLabel(c *admin.Call, _ *resource.Tx, ch *admin.Change[prompt.Label]) error {
-	if err := mine(ch.Was); err != nil {
+	if err := mine(ch.OldForm); err != nil {
 		return err
 	}
 	scopes := []store.Scope{ch.Rec.Scope}

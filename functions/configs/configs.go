@@ -61,16 +61,16 @@ type (
 func (f *family) collection() *admin.Collection[content] {
 	return &admin.Collection[content]{
 		Kind: route.KindConfig, Object: "config", Path: "/configs", Param: "slug",
-		Scope: "configs", Where: admin.InWorkspace, WriteRole: admin.Manager, ArchivedReachable: true,
+		Scope: "configs", Level: admin.InWorkspace, WriteRole: admin.Manager, ArchivedReachable: true,
 		Slugs: &admin.Slugs{Prefix: "pc-"},
-		List:  admin.List{Paging: admin.Paging{DefaultSize: 1000}, Envelope: &admin.SuccessEnvelope, Leave: []string{"object"}},
+		List:  admin.List{Paging: admin.Paging{DefaultSize: 1000}, Envelope: &admin.SuccessEnvelope, Omit: []string{"object"}},
 		Fields: []admin.Field{
 			admin.NameField(255), admin.SlugField(255),
 			{Name: "config", Type: admin.Any, Required: true, Trigger: true, Check: check, Doc: "The config object.", Form: configForm(), Example: map[string]any{"retry": map[string]any{"attempts": 3}}},
 			{Name: "isDefault", Type: admin.Integer, Max: 1, Trigger: true, Doc: "1 makes it the workspace's default config, in place of the previous one. It applies to requests that name no config and use a key without a default config."},
 			{Name: "status", Enum: []string{"active", resource.StatusArchived}, Column: true, UpdateOnly: true},
 		},
-		Shown: []admin.Shown[content]{
+		Computed: []admin.ComputedField[content]{
 			shown("config", admin.Field{Type: admin.Object, Open: true, Single: true}, func(it item) any { return it.Form.raw }),
 			shown("is_default", admin.Field{Type: admin.Integer}, func(it item) any { return defaultFlag(it.Record) }),
 			shown("owner_id", admin.Field{Type: admin.String}, func(it item) any { return it.CreatedBy }),
@@ -82,13 +82,13 @@ func (f *family) collection() *admin.Collection[content] {
 		Versions: &admin.Versions[content]{
 			When:   func(in admin.Values, _ *change) bool { return in.HasValue("config") },
 			Paging: admin.Paging{DefaultSize: 1000}, // a config that changed more often is read in pages
-			Shown: []admin.Shown[content]{
+			Computed: []admin.ComputedField[content]{
 				shown("config", admin.Field{Form: admin.Schema{"type": "string", "contentMediaType": "application/json"}}, func(it item) any { return string(it.Form.raw) }),
 				shown("version", admin.Field{Type: admin.Integer}, func(it item) any { return it.Version }),
 			},
 		},
 		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
-			ch.Form.raw = ch.Was.raw
+			ch.Form.raw = ch.OldForm.raw
 			if c.Body.HasValue("config") {
 				if err := f.setContent(c, tx, ch.Rec, ch.Form, c.Body.Raw("config")); err != nil {
 					return err
@@ -104,9 +104,9 @@ func (f *family) collection() *admin.Collection[content] {
 }
 
 // shown is a member that always has a value.
-func shown(name string, f admin.Field, value func(it item) any) admin.Shown[content] {
+func shown(name string, f admin.Field, value func(it item) any) admin.ComputedField[content] {
 	f.Name, f.Required = name, true
-	return admin.Shown[content]{Field: f, Value: func(_ *admin.Call, it item) any { return value(it) }}
+	return admin.ComputedField[content]{Field: f, Value: func(_ *admin.Call, it item) any { return value(it) }}
 }
 
 // check is the strict reading of a config that is to be saved, compiled to the tree that
@@ -280,7 +280,7 @@ func (m *masker) node(n map[string]any, path string) {
 		at := path + "." + key
 		switch {
 		case secretFields[key]:
-			n[key] = m.Hide(v, at)
+			n[key] = m.Mask(v, at)
 		case hookFields[key]:
 			n[key] = m.hook(v, at)
 		case key == "targets":
@@ -300,7 +300,7 @@ func (m *masker) hook(v any, path string) any {
 	case map[string]any:
 		for k, e := range v {
 			if audit.SecretName(k) {
-				v[k] = m.Hide(e, path+"."+k)
+				v[k] = m.Mask(e, path+"."+k)
 			} else {
 				v[k] = m.hook(e, path+"."+k)
 			}

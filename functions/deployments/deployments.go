@@ -26,10 +26,10 @@ import (
 
 // Deps is what the family works with.
 type Deps struct {
-	// CheckURL is the egress rule for hosts that people name; Via is the guarded way
+	// CheckURL is the egress rule for hosts that people name; Transport is the guarded way
 	// out to them.
-	CheckURL provider.URLCheck
-	Via      http.RoundTripper
+	CheckURL  provider.URLCheck
+	Transport http.RoundTripper
 	// Most is how many deployments of a type there may be; 0: DefaultMost.
 	Most int
 }
@@ -45,8 +45,8 @@ func New(d Deps) admin.Family {
 	f := &family{Deps: d}
 	f.col = f.describe()
 	const item = "/deployments/{deploymentId}"
-	routes := append(f.col.Routes(), f.col.Below(admin.Route{
-		Method: "POST", Path: item + "/verify", Name: "verifyDeployment", Doc: "Check whether the deployment is reachable, and record the result.", Action: audit.Test, Answer: verifiedSchema, Do: f.col.At("update", f.verify),
+	routes := append(f.col.Routes(), f.col.ItemRoutes(admin.Route{
+		Method: "POST", Path: item + "/verify", Name: "verifyDeployment", Doc: "Check whether the deployment is reachable, and record the result.", Action: audit.Test, Response: verifiedSchema, Do: f.col.WithItem("update", f.verify),
 	})...)
 	routes = append(routes, sharing.Workspaces[access.Deployment]{Of: f.col, Name: "Deployment", Entries: func(d *access.Deployment) *access.Workspaces { return &d.Access }}.Routes(item+"/workspaces")...)
 	return admin.Family{Name: "deployments", Doc: "Gateways operated by the organization.", Routes: routes}
@@ -70,7 +70,7 @@ const maxNamed = 1000
 func (f *family) describe() *admin.Collection[access.Deployment] {
 	return &admin.Collection[access.Deployment]{
 		Kind: access.KindDeployment, Object: "deployment", Path: "/deployments", Param: "deploymentId",
-		Scope: "deployments", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Slugs: &admin.Slugs{Max: 40},
+		Scope: "deployments", Level: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Slugs: &admin.Slugs{Max: 40},
 		List: admin.List{Search: true, Query: []admin.Field{{Name: "status", Type: admin.String, Enum: []string{access.Active, access.Inactive}, Doc: "Only those with this health."}},
 			Match: func(c *admin.Call, row *resource.Row) bool {
 				return !c.Query.HasValue("status") || row.Status == c.Query.Text("status")
@@ -84,7 +84,7 @@ func (f *family) describe() *admin.Collection[access.Deployment] {
 			{Name: "allow_all_workspaces", Type: admin.Boolean, Default: true, Trigger: true, Doc: "Whether it serves all workspaces."},
 			{Name: "allowed_workspaces", Type: admin.Array, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Max: maxNamed, Trigger: true, Doc: "Those that it serves alone, by id or slug; an empty list only with allow_all_workspaces true."},
 		},
-		Shown: []admin.Shown[access.Deployment]{
+		Computed: []admin.ComputedField[access.Deployment]{
 			{Field: admin.Field{Name: "allow_all_workspaces", Type: admin.Boolean, Required: true}, Value: func(_ *admin.Call, it item) any { return it.Form.Access.Global }},
 			{Field: admin.Field{Name: "allowed_workspaces", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true}, Value: func(_ *admin.Call, it item) any { return allowed(&it.Form.Access) }},
 			{Field: admin.Field{Name: "last_synced_at", Type: admin.Timestamp}, Value: func(_ *admin.Call, it item) any {
@@ -102,7 +102,7 @@ func (f *family) describe() *admin.Collection[access.Deployment] {
 			}
 			r.Errors = append(r.Errors, 402)
 			r.Doc = "Register a deployment. Only this response contains its authentication token."
-			r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "slug": {"type": "string"}, "token": {"type": "string"}})
+			r.Response = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "slug": {"type": "string"}, "token": {"type": "string"}})
 			create := r.Do
 			r.Do = func(c *admin.Call) (any, error) {
 				made, err := create(c)
@@ -154,7 +154,7 @@ func (f *family) before(c *admin.Call, _ *resource.Tx, ch *change) error {
 		return err
 	}
 	if !ch.Creates() {
-		if form.URL != ch.Was.URL {
+		if form.URL != ch.OldForm.URL {
 			ch.Rec.Status = access.Inactive // until it is verified
 		}
 		return nil
@@ -251,9 +251,9 @@ func (f *family) probe(ctx context.Context, url string) (status int, why string)
 	if err != nil {
 		return 0, "its address is not valid"
 	}
-	resp, err := f.Via.RoundTrip(req)
+	resp, err := f.Transport.RoundTrip(req)
 	switch {
-	case egress.Refused(err):
+	case egress.IsBlocked(err):
 		return 0, "the gateway may not call its address"
 	case err != nil:
 		return 0, "it cannot be reached"

@@ -27,7 +27,7 @@ func newInstallation(t testing.TB) *admintest.Installation {
 	via := egress.New(policy, egress.Options{})
 	t.Cleanup(func() { egress.CloseIdle(via) })
 	return admintest.Build(t, func(admin.Deps) []admin.Family {
-		return []admin.Family{New(Deps{CheckURL: policy.CheckURL, Via: via, Most: 3})}
+		return []admin.Family{New(Deps{CheckURL: policy.CheckURL, Transport: via, Most: 3})}
 	})
 }
 

@@ -75,27 +75,27 @@ func serve(api toolbox.API, text func() (json.RawMessage, error)) admin.Family {
 	return admin.Family{Name: Name, Doc: "The API document, as OpenAPI, as HTML, and as MCP tools.", Routes: []admin.Route{
 		{
 			Method: "GET", Path: "/openapi.json", Name: "getDocument", Doc: "Read the OpenAPI 3.1 document of the gateway.", Public: true,
-			Errors: []int{304}, Answer: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
+			Errors: []int{304}, Response: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
 			Do: func(*admin.Call) (any, error) { return document() },
 		},
 		{
 			Method: "GET", Path: "/docs", Name: "getReference", Doc: "Read the API reference as HTML, without external assets.", Public: true,
-			Errors: []int{304}, Produces: pageType, Answer: html,
+			Errors: []int{304}, Produces: pageType, Response: html,
 			Do: func(*admin.Call) (any, error) { return page("") },
 		},
 		{
 			Method: "GET", Path: "/docs/" + searchPath, Name: "getSearchIndex", Doc: "Read the search index of the documentation: title, address below /docs and text of every section.", Public: true,
-			Errors: []int{304}, Answer: admin.Schema{"type": "array", "items": admin.Schema{"type": "array", "items": admin.Schema{"type": "string"}, "minItems": 3, "maxItems": 3}},
+			Errors: []int{304}, Response: admin.Schema{"type": "array", "items": admin.Schema{"type": "array", "items": admin.Schema{"type": "string"}, "minItems": 3, "maxItems": 3}},
 			Do: func(*admin.Call) (any, error) { return page(searchPath) },
 		},
 		{
 			Method: "GET", Path: "/docs/{family}", Name: "getReferenceOfFamily", Doc: "Read the reference of one family of routes.", Public: true,
-			Errors: []int{304, 404}, Produces: pageType, Answer: html,
+			Errors: []int{304, 404}, Produces: pageType, Response: html,
 			Do: func(c *admin.Call) (any, error) { return page(c.Param("family")) },
 		},
 		{
 			Method: "GET", Path: "/docs/guides/{guide}", Name: "getGuide", Doc: "Read a guide.", Public: true,
-			Errors: []int{304, 404}, Produces: pageType, Answer: html,
+			Errors: []int{304, 404}, Produces: pageType, Response: html,
 			Do: func(c *admin.Call) (any, error) { return page(guidePath + c.Param("guide")) },
 		},
 		toolbox.New(api, text).Route(),
@@ -111,7 +111,7 @@ func build(routes []relay.Route, families []admin.Family) (json.RawMessage, erro
 	tags, _ := doc["tags"].([]any) // null without families
 	doc["tags"] = append(tags, map[string]any{"name": tag, "description": "Requests to models, by any provider."})
 	shared := doc["components"].(map[string]any)
-	maps.Copy(shared["schemas"].(map[string]any), map[string]any{errorName: errorSchema, "EmptyObject": admin.Nothing, "JSONObject": admin.Schema{"type": "object"}})
+	maps.Copy(shared["schemas"].(map[string]any), map[string]any{errorName: errorSchema, "EmptyObject": admin.EmptyResponse, "JSONObject": admin.Schema{"type": "object"}})
 	shared["parameters"] = headerParameters()
 	paths := doc["paths"].(map[string]any)
 	for i := range routes {

@@ -31,7 +31,7 @@ var routes = []relay.Route{
 // family has a path that a data-plane route has too, with another method.
 func family() admin.Family {
 	return admin.Family{Name: "things", Doc: "Things.", Routes: []admin.Route{{
-		Method: "DELETE", Path: "/things/{thingId}", Name: "deleteThing", Doc: "Delete a thing.", Scopes: []string{"configs.delete"}, Where: admin.InWorkspace,
+		Method: "DELETE", Path: "/things/{thingId}", Name: "deleteThing", Doc: "Delete a thing.", Scopes: []string{"configs.delete"}, Level: admin.InWorkspace,
 		Action: "delete", Resource: "things", Do: func(*admin.Call) (any, error) { return nil, nil },
 	}}}
 }

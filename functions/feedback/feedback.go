@@ -12,8 +12,8 @@ import (
 	"gateway/shared/usage/feedback"
 )
 
-// MaxEach is how many feedbacks one call gives.
-const MaxEach = 100
+// MaxList is how many feedbacks one call gives.
+const MaxList = 100
 
 // New makes the family.
 func New(s *feedback.Store) admin.Family {
@@ -28,13 +28,13 @@ func New(s *feedback.Store) admin.Family {
 	return admin.Family{Name: "feedback", Doc: "Ratings of responses.", Routes: []admin.Route{
 		{
 			Method: "POST", Path: "/feedback", Name: "createFeedback", Doc: "Rate a response, or several: one object or a list.",
-			Scopes: scopes, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true, Each: MaxEach, MaxBody: 2 << 20,
-			Body: append([]admin.Field{trace, value}, more...), Answer: answer, Do: f.create,
+			Scopes: scopes, Level: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true, MaxItems: MaxList, MaxBody: 2 << 20,
+			Body: append([]admin.Field{trace, value}, more...), Response: answer, Do: f.create,
 		},
 		{
 			Method: "PUT", Path: "/feedback/{id}", Name: "updateFeedback", Doc: "Change a rating. The value is required; other absent fields are unchanged.",
-			Scopes: scopes, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true,
-			Body: append([]admin.Field{value}, more...), Answer: answer, Do: f.update,
+			Scopes: scopes, Level: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true,
+			Body: append([]admin.Field{value}, more...), Response: answer, Do: f.update,
 		},
 	}}
 }
@@ -61,8 +61,8 @@ func metadata(v admin.Values) json.RawMessage {
 }
 
 func (f *family) create(c *admin.Call) (any, error) {
-	all, ids := make([]feedback.Feedback, len(c.Each)), make([]string, len(c.Each))
-	for i, in := range c.Each {
+	all, ids := make([]feedback.Feedback, len(c.Items)), make([]string, len(c.Items))
+	for i, in := range c.Items {
 		ids[i] = resource.NewID()
 		all[i] = feedback.Feedback{ID: ids[i], Trace: in.Text("trace_id"), Value: in.Int("value"), Weight: 1, Metadata: metadata(in), Key: c.Caller.KeyID}
 		if in.HasValue("weight") {

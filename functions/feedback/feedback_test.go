@@ -79,7 +79,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		`[{"trace_id":"t","value":1},{"trace_id":5,"value":99}]`:                           "[1].trace_id [1].value",
 		`[{"trace_id":"t","value":1},5]`:                                                   "[1]", `[{"trace_id":"t","value":1},null]`: "[1]",
 		`[]`: "", `[[]]`: "[0]", `[{"trace_id":"t","value":1},{"value":1,"value":2}]`: "", `[{"trace_id":"t","value":1}`: "", `[{"trace_id":"t","value":1}]x`: "",
-		"[" + strings.TrimSuffix(strings.Repeat(`{"trace_id":"t","value":1},`, MaxEach+1), ",") + "]": "",
+		"[" + strings.TrimSuffix(strings.Repeat(`{"trace_id":"t","value":1},`, MaxList+1), ",") + "]": "",
 	} {
 		got := h.Do("POST", "/feedback", key, body)
 		got.Refused(400, "AB01", "")
@@ -123,12 +123,12 @@ func TestManyAtOnceInTheirOrder(t *testing.T) {
 	t.Parallel()
 	h, s := newInstallation(t)
 	var list []map[string]any
-	for i := range MaxEach {
+	for i := range MaxList {
 		list = append(list, map[string]any{"trace_id": fmt.Sprint("t", i), "value": i%21 - 10})
 	}
 	got := h.Do("POST", "/feedback", key, list).OK()
 	ids := got.At("feedback_ids").([]any)
-	if len(ids) != MaxEach {
+	if len(ids) != MaxList {
 		t.Fatalf("%d ids", len(ids))
 	}
 	// The ids are those of the entries, in their order.
@@ -139,14 +139,14 @@ func TestManyAtOnceInTheirOrder(t *testing.T) {
 	var sum, n int64
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
 	now := time.Now()
-	for span, want := range map[[2]time.Duration]int64{{-time.Hour, time.Hour}: MaxEach, {-2 * time.Hour, -time.Hour}: 0, {time.Hour, 2 * time.Hour}: 0} {
+	for span, want := range map[[2]time.Duration]int64{{-time.Hour, time.Hour}: MaxList, {-2 * time.Hour, -time.Hour}: 0, {time.Hour, 2 * time.Hour}: 0} {
 		n = 0
 		if err := s.Between(context.Background(), sc, now.Add(span[0]), now.Add(span[1]), func(f *feedback.Feedback) bool { n++; sum += f.Value; return true }); err != nil || n != want {
 			t.Errorf("%v: %d, %v", span, n, err)
 		}
 	}
 	want := int64(10) - (40%21 - 10)
-	for i := range MaxEach {
+	for i := range MaxList {
 		want += int64(i%21 - 10)
 	}
 	if sum != want {

@@ -50,7 +50,7 @@ func (f *family) describe() *admin.Collection[guard.Guardrail] {
 			{Name: "checks", Type: admin.Any, Required: true, Trigger: true, FormOf: guard.Document, Doc: "The checks.", Check: f.checked},
 			{Name: "actions", Type: admin.Any, Required: true, Single: true, Form: actionsSchema, Example: map[string]any{"deny": true}, Doc: "Actions on the result.", Convert: actions},
 		},
-		Shown: []admin.Shown[guard.Guardrail]{
+		Computed: []admin.ComputedField[guard.Guardrail]{
 			{Field: admin.Field{Name: "checks", Type: admin.Array, Required: true, Single: true, Form: checksSchema}, Value: func(_ *admin.Call, it item) any { return shownChecks(it.Form) }},
 			{Field: admin.Field{Name: "actions", Type: admin.Object, Required: true, Single: true, Form: actionsSchema}, Value: func(_ *admin.Call, it item) any { return shownActions(it.Form) }},
 			text("owner_id", false, func(it item) any { return it.CreatedBy }),
@@ -64,8 +64,8 @@ func (f *family) describe() *admin.Collection[guard.Guardrail] {
 	}
 }
 
-func text(name string, single bool, value func(it item) any) admin.Shown[guard.Guardrail] {
-	return admin.Shown[guard.Guardrail]{Field: admin.Field{Name: name, Type: admin.String, Required: true, Single: single}, Value: func(_ *admin.Call, it item) any { return value(it) }}
+func text(name string, single bool, value func(it item) any) admin.ComputedField[guard.Guardrail] {
+	return admin.ComputedField[guard.Guardrail]{Field: admin.Field{Name: name, Type: admin.String, Required: true, Single: single}, Value: func(_ *admin.Call, it item) any { return value(it) }}
 }
 
 var (
@@ -151,7 +151,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	masked, found, _ := guard.MaskChecks(checks)
 	var was []guard.Applied
 	if !ch.Creates() {
-		was = ch.Was.Checks
+		was = ch.OldForm.Checks
 	}
 	if err := link(tx, ch.Rec.Ref(), c.SecretReferences(), was, masked); err != nil {
 		return err

@@ -55,7 +55,7 @@ func (f *family) describe() *admin.Collection[provider.Integration] {
 			Organisation: ofOrganisation, Workspace: ofWorkspace, Filter: true,
 			Open: func(it item, workspace string) bool { return it.Form.OpenTo(it.Record, workspace) },
 		},
-		Fields: fields(), Shown: shown(),
+		Fields: fields(), Computed: shown(),
 		List: admin.List{Paging: admin.Paging{DefaultSize: 100}, Tags: true},
 		Adjust: func(action string, r *admin.Route) {
 			switch action {
@@ -63,12 +63,12 @@ func (f *family) describe() *admin.Collection[provider.Integration] {
 				r.Errors = append(r.Errors, 404) // a secret reference that goes at the same time
 			case "delete":
 				r.Doc = "Delete an integration and the providers that use it."
-				r.Do = f.col.At("delete", f.delete)
+				r.Do = f.col.WithItem("delete", f.delete)
 			}
 		},
 		New: func(*admin.Call) provider.Integration { return provider.Integration{AllowAllModels: true} },
 		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
-			if err := mayPrice(c, ch.Was, ch.Form); err != nil {
+			if err := mayPrice(c, ch.OldForm, ch.Form); err != nil {
 				return err
 			}
 			if ch.Creates() {
@@ -107,18 +107,18 @@ func (f *family) setCredentials(c *admin.Call, tx *resource.Tx, ch *change) erro
 		key := c.Body.Text("key")
 		set.Key = &key
 	}
-	if err := c.Body.Into("configurations", &set.Configurations); err != nil {
+	if err := c.Body.Decode("configurations", &set.Configurations); err != nil {
 		return err
 	}
 	if c.Body.Has("credentials") {
 		set.Credentials = &[]provider.CredentialInput{}
-		if err := c.Body.Into("credentials", set.Credentials); err != nil {
+		if err := c.Body.Decode("credentials", set.Credentials); err != nil {
 			return err
 		}
 	}
 	if c.Body.Has("secret_mappings") {
 		set.Mappings = &[]provider.SecretMapping{}
-		if err := c.Body.Into("secret_mappings", set.Mappings); err != nil {
+		if err := c.Body.Decode("secret_mappings", set.Mappings); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func (f *family) apply(c *admin.Call, tx *resource.Tx, ch *change, set *provider
 	if err := set.Apply(c.Context, provider.ChangeStore{Sealer: c.Sealer, CheckURL: f.CheckURL}, ch.Rec, ch.Form); err != nil {
 		return err
 	}
-	return provider.LinkSecrets(tx, ch.Rec.Ref(), provider.Links{Was: ch.Was.SecretMappings, Now: ch.Form.SecretMappings, Addresses: ch.Form.Addresses(ch.Was), By: c.SecretReferences()})
+	return provider.LinkSecrets(tx, ch.Rec.Ref(), provider.Links{Was: ch.OldForm.SecretMappings, Now: ch.Form.SecretMappings, Addresses: ch.Form.Addresses(ch.OldForm), By: c.SecretReferences()})
 }
 
 // defaultProvider makes the workspace of a new integration able to call it.

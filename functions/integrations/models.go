@@ -29,21 +29,21 @@ func (f *family) modelRoutes() []admin.Route {
 	price.Type, price.Open, price.Check = admin.Object, true, customPrice
 	name := &admin.Field{Type: admin.String, Min: 1, Max: 255}
 	routes := []admin.Route{
-		{Method: "GET", Name: "listIntegrationModels", Doc: "List the models of an integration.", Answer: modelsSchema, Do: f.col.At("read", f.listModels)},
+		{Method: "GET", Name: "listIntegrationModels", Doc: "List the models of an integration.", Response: modelsSchema, Do: f.col.WithItem("read", f.listModels)},
 		{Method: "PUT", Name: "updateIntegrationModels", Doc: "Enable, disable, price and add models; other models are unchanged. Prices and base models are for admins of the workspace.", Action: audit.Manage,
 			Body: []admin.Field{models, {Name: "allow_all_models", Doc: "Whether other models may be called.", Type: admin.Boolean},
 				{Name: "key", Doc: "The integration's key again; required if a model's host changes, because the key is sent to it.", Type: admin.String, Max: 16_384},
 				{Name: "configurations", Doc: "The integration's secret fields again, for the same reason; changes the fields that it names.", Type: admin.Object, Open: true}},
-			BodyMode: admin.PartialBody, Answer: admin.Nothing, Do: f.col.At("update", f.putModels)},
+			BodyMode: admin.PartialBody, Response: admin.EmptyResponse, Do: f.col.WithItem("update", f.putModels)},
 		{Method: "DELETE", Name: "deleteIntegrationModels", Doc: "Delete own models of an integration.", Action: audit.Delete,
 			Query:    []admin.Field{{Name: "slugs", Doc: "Models to delete, comma-separated.", Type: admin.Array, Of: name, Min: 1, Max: maxModels}},
 			Body:     []admin.Field{{Name: "models", Doc: "Models to delete, if slugs is absent.", Type: admin.Array, Of: name, Min: 1, Max: maxModels}},
-			BodyMode: admin.OptionalBody, Answer: admin.Nothing, Do: f.col.At("update", f.deleteModels)},
+			BodyMode: admin.OptionalBody, Response: admin.EmptyResponse, Do: f.col.WithItem("update", f.deleteModels)},
 	}
 	for i := range routes {
 		routes[i].Path, routes[i].Aliases = "/integrations/{slug}/models", []string{"/integrations/{slug}/integration-models"}
 	}
-	return f.col.Below(routes...)
+	return f.col.ItemRoutes(routes...)
 }
 
 var modelsSchema = admin.Closed(map[string]admin.Schema{
@@ -105,21 +105,21 @@ func (f *family) putModels(c *admin.Call) (any, error) {
 		if err := f.mergeModels(ch.Form, c.Body.Objects("models")); err != nil {
 			return err
 		}
-		if err := mayPrice(c, ch.Was, ch.Form); err != nil {
+		if err := mayPrice(c, ch.OldForm, ch.Form); err != nil {
 			return err
 		}
 		if err := ch.Form.SealModels(c.Context, c.Sealer, ch.Rec); err != nil {
 			return err
 		}
 		set := provider.Change{}
-		if hosts := ch.Form.ModelHosts(ch.Was); slices.ContainsFunc(hosts, func(a hostpin.Address) bool { return a.Moved() }) {
+		if hosts := ch.Form.ModelHosts(ch.OldForm); slices.ContainsFunc(hosts, func(a hostpin.Address) bool { return a.Moved() }) {
 			set.Hosts = hosts
 		}
 		if c.Body.HasValue("key") {
 			key := c.Body.Text("key")
 			set.Key = &key
 		}
-		if err := c.Body.Into("configurations", &set.Configurations); err != nil {
+		if err := c.Body.Decode("configurations", &set.Configurations); err != nil {
 			return err
 		}
 		if set.Empty() {
@@ -179,7 +179,7 @@ func (f *family) deleteModels(c *admin.Call) (any, error) {
 			}
 		}
 		i.Models = slices.DeleteFunc(i.Models, func(m provider.IntegrationModel) bool { return slices.Contains(names, m.Slug) })
-		if err := mayPrice(c, ch.Was, i); err != nil {
+		if err := mayPrice(c, ch.OldForm, i); err != nil {
 			return err
 		}
 		return i.SealModels(c.Context, c.Sealer, ch.Rec)
@@ -257,12 +257,12 @@ func fields() []admin.Field {
 }
 
 // shown are members of reads beside the fields.
-func shown() []admin.Shown[provider.Integration] {
-	of := func(f admin.Field, value func(c *admin.Call, it item) any) admin.Shown[provider.Integration] {
-		return admin.Shown[provider.Integration]{Field: f, Value: value}
+func shown() []admin.ComputedField[provider.Integration] {
+	of := func(f admin.Field, value func(c *admin.Call, it item) any) admin.ComputedField[provider.Integration] {
+		return admin.ComputedField[provider.Integration]{Field: f, Value: value}
 	}
 	access := admin.Field{Name: "global_workspace_access_settings", Type: admin.Object, Single: true, Required: true, Form: accessSchema}
-	return []admin.Shown[provider.Integration]{
+	return []admin.ComputedField[provider.Integration]{
 		of(admin.Field{Name: "type", Type: admin.String, Enum: []string{"organisation", "workspace"}, Required: true}, func(_ *admin.Call, it item) any { return admin.LevelOf(it.Record) }),
 		of(admin.Field{Name: "masked_key", Type: admin.String, Single: true, Optional: true}, func(_ *admin.Call, it item) any { return admin.OrNull(it.Form.Masked[provider.SecretKey]) }),
 		of(admin.Field{Name: "credentials", Type: admin.Array, Of: &admin.Field{Type: admin.Object, Open: true}, Single: true, Required: true, Doc: "label, weight and masked_key of each; empty with one key."}, func(_ *admin.Call, it item) any { return it.Form.ShownCredentials() }),

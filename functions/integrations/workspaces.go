@@ -37,12 +37,12 @@ type accessItem = admin.Item[provider.WorkspaceAccess]
 // workspaceRoutes are the workspaces that an integration is open to.
 func (f *family) workspaceRoutes() []admin.Route {
 	const path = "/integrations/{slug}/workspaces"
-	return f.col.Below(
+	return f.col.ItemRoutes(
 		admin.Route{Method: "GET", Path: path, Name: "listIntegrationWorkspaces", Doc: "List the workspaces of an integration with their limits.",
-			Query: workspacePaging.Fields(), Answer: workspacesSchema, Do: f.col.At("read", f.listWorkspaces)},
+			Query: workspacePaging.Fields(), Response: workspacesSchema, Do: f.col.WithItem("read", f.listWorkspaces)},
 		admin.Route{Method: "PUT", Path: path, Name: "updateIntegrationWorkspaces", Action: audit.Manage,
 			Doc:  "Grant workspaces access to an integration of the organization, revoke it, and set their limits.",
-			Body: workspaceFields(), BodyMode: admin.PartialBody, Answer: admin.Nothing, Do: f.col.At("update", f.putWorkspaces)},
+			Body: workspaceFields(), BodyMode: admin.PartialBody, Response: admin.EmptyResponse, Do: f.col.WithItem("update", f.putWorkspaces)},
 	)
 }
 
@@ -51,7 +51,7 @@ func workspaceFields() []admin.Field {
 	create := admin.Field{Name: "create_default_provider", Doc: "Whether a workspace that gets access gets a provider too.", Type: admin.Boolean, Default: true}
 	slug := admin.SlugField(provider.MaxSlug)
 	slug.Name, slug.Doc, slug.Column, slug.CreateOnly = "default_provider_slug", "Slug of the provider.", false, false
-	entry := append([]admin.Field{{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Refers: "/admin/workspaces", Required: true, Min: 1, Max: 255}}, access...)
+	entry := append([]admin.Field{{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Reference: "/admin/workspaces", Required: true, Min: 1, Max: 255}}, access...)
 	entry = append(entry, admin.Field{Name: "reset_usage", Doc: "true resets the usage.", Type: admin.Boolean}, create, slug,
 		admin.Field{Name: "last_reset_at", Type: admin.Timestamp, ReadOnly: true})
 	return []admin.Field{

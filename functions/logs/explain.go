@@ -95,7 +95,7 @@ func steps(r *usage.Record) []step {
 	}
 	for _, lost := range r.Losses {
 		text := lost + " was not sent to the provider"
-		if path, ok := chat.OfAnswer(lost); ok {
+		if path, ok := chat.ResponsePath(lost); ok {
 			text = path + " of the response cannot be represented in the client's format"
 		}
 		out = append(out, step{Step: "translation", Text: text})

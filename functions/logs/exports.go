@@ -50,14 +50,14 @@ func (f *family) exportRoutes() []admin.Route {
 	done := admin.Closed(map[string]admin.Schema{"message": {"type": "string"}, "object": {"type": "string", "const": "export"}})
 	link := admin.Closed(map[string]admin.Schema{"signed_url": {"type": "string", "description": "Download address of the file, valid without a credential for an hour."}})
 	denied := admin.Closed(map[string]admin.Schema{"deniedFields": {"type": "array", "items": admin.Schema{"type": "string"}}})
-	routes := append(x.col.Routes(), x.col.Below(
-		admin.Route{Method: "POST", Path: item + "/start", Name: "startExport", Doc: "Start to write the file, with the logs that the filters select now.", Action: audit.Export, Answer: done, Errors: []int{409}, Do: x.col.At("update", x.start)},
-		admin.Route{Method: "POST", Path: item + "/cancel", Name: "cancelExport", Doc: "Stop writing; the partial file is deleted.", Action: audit.Cancel, Answer: done, Errors: []int{409}, Do: x.col.At("update", x.cancel)},
-		admin.Route{Method: "GET", Path: item + "/download", Name: "downloadExport", Doc: "Create a link to the file.", Answer: link, Do: x.col.At("read", x.download)},
+	routes := append(x.col.Routes(), x.col.ItemRoutes(
+		admin.Route{Method: "POST", Path: item + "/start", Name: "startExport", Doc: "Start to write the file, with the logs that the filters select now.", Action: audit.Export, Response: done, Errors: []int{409}, Do: x.col.WithItem("update", x.start)},
+		admin.Route{Method: "POST", Path: item + "/cancel", Name: "cancelExport", Doc: "Stop writing; the partial file is deleted.", Action: audit.Cancel, Response: done, Errors: []int{409}, Do: x.col.WithItem("update", x.cancel)},
+		admin.Route{Method: "GET", Path: item + "/download", Name: "downloadExport", Doc: "Create a link to the file.", Response: link, Do: x.col.WithItem("read", x.download)},
 	)...)
 	return append(routes,
 		admin.Route{Method: "GET", Path: "/logs/exports/field-restrictions", Name: "listExportFieldRestrictions", Doc: "List the fields that exports of this workspace never contain.",
-			Scopes: exportScopes(""), Where: admin.InEither, Answer: denied, Do: x.restrictions},
+			Scopes: exportScopes(""), Level: admin.InEither, Response: denied, Do: x.restrictions},
 		admin.Route{Method: "GET", Path: "/logs/exports/files/{token}", Name: "readExportFile", Doc: "Download the file of an export, by the link that its download route returned.",
 			Public: true, Produces: "application/octet-stream", Do: x.file},
 	)
@@ -81,8 +81,8 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 	}
 	return &admin.Collection[export.Export]{
 		Kind: export.Kind, Object: "export", Path: "/logs/exports", Param: "exportId", UUIDOnly: true,
-		Scopes: exportScopes, Resource: "log_exports", Where: admin.InWorkspace,
-		List: admin.List{Leave: []string{"name", "slug"}},
+		Scopes: exportScopes, Resource: "log_exports", Level: admin.InWorkspace,
+		List: admin.List{Omit: []string{"name", "slug"}},
 		Fields: []admin.Field{
 			{Name: "filters", Type: admin.Any, Required: true, Form: filters, Doc: "Filters of logs: the parameters of their list, as strings or JSON.", Check: x.checkFilters},
 			{Name: "requested_data", Type: admin.Array, Of: &admin.Field{Type: admin.String, Enum: export.Fields()}, Required: true, Min: 1, Max: int64(len(export.Fields())), Doc: "Fields of each log, in this order."},
@@ -90,9 +90,9 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 			{Name: "format", Absent: export.JSONL, Default: export.JSONL, Doc: "jsonl: one object per line. csv: a header line, then one line per log; text that a spreadsheet would execute is prefixed with an apostrophe. parquet: one column per field, structured values as JSON."},
 			{Name: "compression", Absent: "none", Default: "none", Doc: "Compression of the file; for parquet, of its pages, which can also be snappy or zstd."},
 		},
-		Shown:  exportShown(),
-		May:    mayReach,
-		Before: x.before, Retire: x.retire, Decorate: x.decorate,
+		Computed:  exportShown(),
+		Authorize: mayReach,
+		Before:    x.before, Retire: x.retire, Decorate: x.decorate,
 		Committed: func(c *admin.Call, ch *exportChange) {
 			if ch.Rec != nil {
 				return
@@ -103,7 +103,7 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 		},
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" || action == "update" {
-				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "total": {"type": "integer", "description": "Logs that the filters select now, counted up to 10,000."}, "object": {"type": "string", "const": "export"}})
+				r.Response = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "total": {"type": "integer", "description": "Logs that the filters select now, counted up to 10,000."}, "object": {"type": "string", "const": "export"}})
 				r.Errors = append(r.Errors, 409)
 				r.Do = x.counted(r.Do)
 			}
@@ -115,8 +115,8 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 }
 
 // exportShown are the members that a run gives; see decorate.
-func exportShown() []admin.Shown[export.Export] {
-	var out []admin.Shown[export.Export]
+func exportShown() []admin.ComputedField[export.Export] {
+	var out []admin.ComputedField[export.Export]
 	for _, f := range []admin.Field{
 		{Name: "status", Type: admin.String, Enum: []string{export.Draft, export.Running, export.Success, export.Failed, export.Stopped}, Required: true},
 		{Name: "rows", Type: admin.Integer, Required: true, Doc: "Logs that were written."},
@@ -125,9 +125,9 @@ func exportShown() []admin.Shown[export.Export] {
 		{Name: "started_at", Type: admin.Timestamp}, {Name: "ended_at", Type: admin.Timestamp},
 		{Name: "expires_at", Type: admin.Timestamp, Doc: "When the file is deleted."},
 	} {
-		out = append(out, admin.Shown[export.Export]{Field: f, Value: func(*admin.Call, exportItem) any { return nil }})
+		out = append(out, admin.ComputedField[export.Export]{Field: f, Value: func(*admin.Call, exportItem) any { return nil }})
 	}
-	return append(out, admin.Shown[export.Export]{
+	return append(out, admin.ComputedField[export.Export]{
 		Field: admin.Field{Name: "created_by", Type: admin.String, Required: true, Doc: "The user or the API key that created it."},
 		Value: func(_ *admin.Call, it exportItem) any { return it.CreatedBy },
 	})
@@ -245,7 +245,7 @@ func readsAll(c *admin.Call) bool {
 	}
 	all := true
 	for _, part := range []string{tenant.SeeBodies, tenant.SeeOthers} {
-		sees, err := c.Sees(part)
+		sees, err := c.AllowsView(part)
 		all = all && err == nil && sees
 	}
 	c.SetValue(valueReadsAll, all)
@@ -349,7 +349,7 @@ func (x *exports) start(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.About(it.ID)
+	c.SetResource(it.ID)
 	of, err := tenant.FetchSettings(c.Context, c.Resources, c.Scope)
 	if err != nil {
 		return nil, err
@@ -363,7 +363,7 @@ func (x *exports) start(c *admin.Call) (any, error) {
 	}
 	sealed := export.Sealed(it.Form.Fields)
 	if sealed {
-		if ok, err := c.Sees(tenant.SeeBodies); err != nil || !ok {
+		if ok, err := c.AllowsView(tenant.SeeBodies); err != nil || !ok {
 			if err == nil {
 				err = fault.New(fault.NotAllowed, "requested_data", "Your role may not read the bodies of logs: omit request and response")
 			}
@@ -390,7 +390,7 @@ func (x *exports) cancel(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.About(it.ID)
+	c.SetResource(it.ID)
 	if err := x.family.Exports.Cancel(c.Context, c.Scope, it.ID); err != nil {
 		return nil, err
 	}
@@ -478,7 +478,7 @@ func (x *exports) file(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	name := key[strings.LastIndexByte(key, '/')+1:]
-	return admin.Answer{Stream: body, Header: http.Header{
+	return admin.Response{Stream: body, Header: http.Header{
 		"Content-Disposition": {`attachment; filename="` + name + `"`}, "Content-Length": {fmt.Sprint(size)},
 	}}, nil
 }

@@ -58,7 +58,7 @@ func (f *family) insertRoute() admin.Route {
 	return admin.Route{
 		Method: "POST", Path: "/logs", Name: "createLogs",
 		Doc:    "Import logs of requests made outside the gateway: one, or a list. Tokens are extracted from the response and priced by the price list; budgets and rate limits do not count them. Requires completions.write and logs.write.",
-		Scopes: []string{insertScope}, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true, Each: maxReported, MaxBody: maxReportedBody,
+		Scopes: []string{insertScope}, Level: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true, MaxItems: maxReported, MaxBody: maxReportedBody,
 		Body: []admin.Field{
 			{Name: "request", Type: admin.Object, Required: true, Doc: "The request.", Fields: []admin.Field{address, method, service, headers, needed}},
 			{Name: "response", Type: admin.Object, Required: true, Doc: "The response.", Fields: []admin.Field{
@@ -69,8 +69,8 @@ func (f *family) insertRoute() admin.Route {
 			text("id", "Client-chosen id: sending the same id and created_at again changes nothing. Requires created_at.", 255),
 			{Name: "created_at", Type: admin.Timestamp, Doc: "When the request began, at most 90 days ago. When absent: response_time before now.", Check: checkTime},
 		},
-		Answer: admin.Closed(map[string]admin.Schema{"status": {"type": "string", "const": "success"}, "ids": {"type": "array", "items": admin.Schema{"type": "string"}, "description": "Ids of the logs, in the order of the list."}}),
-		Do:     f.insert,
+		Response: admin.Closed(map[string]admin.Schema{"status": {"type": "string", "const": "success"}, "ids": {"type": "array", "items": admin.Schema{"type": "string"}, "description": "Ids of the logs, in the order of the list."}}),
+		Do:       f.insert,
 	}
 }
 
@@ -121,12 +121,12 @@ func (f *family) insert(c *admin.Call) (any, error) {
 	if !c.Caller.HasAny([]string{makeScope}) {
 		return nil, admin.Denied()
 	}
-	all := make([]ingest.Exchange, len(c.Each))
+	all := make([]ingest.Exchange, len(c.Items))
 	var wrong []fault.Detail
-	for i, in := range c.Each {
+	for i, in := range c.Items {
 		if in.Text("id") != "" && !in.HasValue("created_at") {
 			field := "created_at"
-			if len(c.Each) > 1 {
+			if len(c.Items) > 1 {
 				field = fmt.Sprintf("[%d].created_at", i)
 			}
 			wrong = append(wrong, fault.Detail{Field: field, Message: "is required with id: both together identify the log"})

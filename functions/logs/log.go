@@ -232,7 +232,7 @@ func decisionOf(r *usage.Record) decision {
 		d.Skips[i] = skip{s.Path, s.Reason, admin.NullIfZero(s.Code), s.Status}
 	}
 	for _, lost := range r.Losses {
-		if path, ok := chat.OfAnswer(lost); ok {
+		if path, ok := chat.ResponsePath(lost); ok {
 			d.Missed = append(d.Missed, path)
 		} else {
 			d.Losses = append(d.Losses, lost)

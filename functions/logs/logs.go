@@ -67,15 +67,15 @@ func (f *family) describe() admin.Family {
 	return admin.Family{Name: "logs", Doc: "Logs of requests and responses. A log appears about a second after its request ended.", Routes: append(slices.Concat(f.exportRoutes(), []admin.Route{f.tailRoute(), f.insertRoute(), f.simulations()}, f.otelRoutes(), views().Routes()), []admin.Route{
 		{
 			Method: "GET", Path: "/logs", Name: "listLogs", Doc: "List logs, newest first, without their bodies.",
-			Scopes: []string{"logs.list"}, Where: admin.InEither, Query: listQuery(), AnswerOf: admin.SchemaOf[list], Do: f.list,
+			Scopes: []string{"logs.list"}, Level: admin.InEither, Query: listQuery(), ResponseOf: admin.SchemaOf[list], Do: f.list,
 		},
 		{
 			Method: "GET", Path: "/logs/{logId}", Name: "getLog", Doc: "Read a log with its bodies. Secrets in headers are masked. A key without logs.read and logs.view reads the logs of its own requests.",
-			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), AnswerOf: admin.SchemaOf[log], Do: f.read,
+			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Level: admin.InEither, Query: readQuery(), ResponseOf: admin.SchemaOf[log], Do: f.read,
 		},
 		{
 			Method: "GET", Path: "/logs/{logId}/explain", Name: "explainLog", Doc: "Read why each target was chosen, skipped, retried or rejected.",
-			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), AnswerOf: admin.SchemaOf[explanation], Do: f.explain,
+			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Level: admin.InEither, Query: readQuery(), ResponseOf: admin.SchemaOf[explanation], Do: f.explain,
 		},
 	}...)}
 }
@@ -228,7 +228,7 @@ func (f *family) record(c *admin.Call) (usage.Record, error) {
 		return usage.Record{}, usagequery.Failed(err)
 	}
 	if ok {
-		if ok, err = usagequery.Shows(c, &rec); err != nil {
+		if ok, err = usagequery.MayView(c, &rec); err != nil {
 			return usage.Record{}, err
 		}
 		ok = ok && (c.Caller.HasAny(readScopes) || rec.KeyID == c.Caller.KeyID)
@@ -244,7 +244,7 @@ func (f *family) read(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	bodies, err := c.Sees(tenant.SeeBodies)
+	bodies, err := c.AllowsView(tenant.SeeBodies)
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func install(t testing.TB) *installation {
 		in.worker = &export.Worker{Runs: runs, Reader: reader, Bucket: b, Sealer: in.sealer, Pace: export.Standard}
 		f := &family{Deps: Deps{
 			Reader: reader, Sealer: in.sealer, Rated: feedback.New(d.Resources.Store(), time.Now, 0, nil), Exports: runs, Bucket: b,
-			Tail: TailOptions{Pace: time.Millisecond}, Store: d.Resources.Store(), Ingest: &ingest.Maker{Sink: intake{in}, Sealer: in.sealer, Now: time.Now},
+			Tail: TailOptions{Interval: time.Millisecond}, Store: d.Resources.Store(), Ingest: &ingest.Maker{Sink: intake{in}, Sealer: in.sealer, Now: time.Now},
 		}}
 		in.options, in.ingest = &f.Tail, f.Ingest
 		return []admin.Family{f.describe()}

@@ -71,14 +71,14 @@ func (f *family) otelRoutes() (out []admin.Route) {
 	}
 	for _, k := range kinds {
 		out = append(out, admin.Route{
-			Method: "POST", Path: k.path, Name: k.name, Doc: docs[k.member], Scopes: []string{insertScope}, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true,
+			Method: "POST", Path: k.path, Name: k.name, Doc: docs[k.member], Scopes: []string{insertScope}, Level: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true,
 			MaxBody: maxOTLP, Consumes: []string{"application/json", protobufType}, Unparsed: true, Binary: protobufType,
 			Body: []admin.Field{{Name: k.member, Type: admin.Array, Of: &admin.Field{Type: admin.Any, Example: examples[k.member]}, Max: otlp.MaxRecords, Doc: "As defined by OTLP; unknown fields are ignored."}},
-			Answer: admin.Schema{"type": "object", "additionalProperties": false, "properties": map[string]admin.Schema{
+			Response: admin.Schema{"type": "object", "additionalProperties": false, "properties": map[string]admin.Schema{
 				"partialSuccess": {"type": "object", "description": "About rejected entries; absent if there are none.", "additionalProperties": false, "properties": map[string]admin.Schema{
 					k.rejected: {"type": "string"}, "errorMessage": {"type": "string"}}}}},
-			Refusals: &admin.Refusals{ContentType: "application/json", Schema: admin.Schema{"type": "object"}, Body: refused},
-			Do:       func(c *admin.Call) (any, error) { return f.observe(c, &k) },
+			Rejections: &admin.Rejections{ContentType: "application/json", Schema: admin.Schema{"type": "object"}, Body: refused},
+			Do:         func(c *admin.Call) (any, error) { return f.observe(c, &k) },
 		})
 	}
 	return out
@@ -100,7 +100,7 @@ func inProtobuf(r *http.Request) bool {
 // refused is a refusal as its sender reads it.
 func refused(c *admin.Call, f *fault.Fault) any {
 	if !inProtobuf(c.Request) {
-		return admin.Answer{ContentType: "application/json", Body: f.AdminBody(c.RequestID)}
+		return admin.Response{ContentType: "application/json", Body: f.AdminBody(c.RequestID)}
 	}
 	code := rpcInvalid
 	switch status := f.Status(); {
@@ -117,7 +117,7 @@ func refused(c *admin.Call, f *fault.Fault) any {
 	for _, d := range f.Details {
 		why += "; " + strings.TrimSpace(d.Field+" "+d.Message)
 	}
-	return admin.Answer{ContentType: protobufType, Body: otlp.Refused(code, why)}
+	return admin.Response{ContentType: protobufType, Body: otlp.Refused(code, why)}
 }
 
 // observe stores the entries of an OTLP request.
@@ -150,7 +150,7 @@ func (f *family) observe(c *admin.Call, k *kind) (any, error) {
 		return nil, err
 	}
 	if inProtobuf(c.Request) {
-		return admin.Answer{ContentType: protobufType, Header: http.Header{"Content-Type": {protobufType}}, Body: otlp.Rejected(no.n, no.String())}, nil
+		return admin.Response{ContentType: protobufType, Header: http.Header{"Content-Type": {protobufType}}, Body: otlp.Rejected(no.n, no.String())}, nil
 	}
 	if no.n == 0 {
 		return admin.Members{}, nil
@@ -226,7 +226,7 @@ func (f *family) ingest(c *admin.Call, by *ingest.Reporter, all []otlp.ReceivedS
 		return no, fault.Unavailable(err)
 	}
 	var one [1]ingest.Exchange // reused by all
-	var seen ingest.Seen
+	var seen ingest.ReportedUsage
 	for i, ok := range accepted {
 		if !ok {
 			continue
@@ -258,24 +258,24 @@ func unfit(t *otlp.ReceivedSpan, x *instrumentation.Reading, k *kind, now time.T
 }
 
 // exchangeOf sets x, with seen, to what a span or a log record reports about a request.
-func exchangeOf(x *ingest.Exchange, seen *ingest.Seen, t *otlp.ReceivedSpan, s *instrumentation.Reading, v *spandedup.Verdict, k *kind) {
+func exchangeOf(x *ingest.Exchange, seen *ingest.ReportedUsage, t *otlp.ReceivedSpan, s *instrumentation.Reading, v *spandedup.Verdict, k *kind) {
 	duration := t.End.Sub(t.Start)
 	if t.Start.IsZero() || duration < 0 || duration > maxDuration*time.Millisecond {
 		duration = 0
 	}
-	*seen = ingest.Seen{Endpoint: s.Endpoint, RequestedModel: s.RequestedModel, Model: s.Model, Finish: s.Finish, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}}
+	*seen = ingest.ReportedUsage{Endpoint: s.Endpoint, RequestedModel: s.RequestedModel, Model: s.Model, Finish: s.Finish, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}}
 	*x = ingest.Exchange{
 		Created: t.Start, URL: k.path, Method: http.MethodPost, Provider: fault.Clip(s.Provider, 64), Request: s.Request(), Response: s.Answer(),
 		Status: s.Status, Duration: duration, Stream: s.Stream, TraceID: clean(t.Trace), SpanID: clean(t.ID), ParentSpanID: clean(t.Parent), SpanName: clean(t.Name), Metadata: s.Metadata,
-		Seen: seen,
+		Reported: seen,
 	}
 	if s.URL != "" {
 		x.URL = s.URL
 	}
 	if !v.Counts {
-		x.Seen.Endpoint, x.Seen.Reported = "", 0
-	} else if x.Seen.Usage = *v.Usage; x.Seen.Usage != s.Usage {
-		x.Seen.Reported = 0 // it is the price of all usage
+		x.Reported.Endpoint, x.Reported.Reported = "", 0
+	} else if x.Reported.Usage = *v.Usage; x.Reported.Usage != s.Usage {
+		x.Reported.Reported = 0 // it is the price of all usage
 	}
 	if v.With != (spandedup.ID{}) {
 		x.Metadata[instrumentation.NoteKey] = "counted with the span " + hex.EncodeToString(v.With[:])

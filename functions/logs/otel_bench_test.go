@@ -87,7 +87,7 @@ func BenchmarkIngest(b *testing.B) {
 	for _, form := range []string{"json", "protobuf"} {
 		b.Run(form, func(b *testing.B) {
 			in := install(b)
-			in.options.Pace = time.Millisecond
+			in.options.Interval = time.Millisecond
 			in.ingest.Sink = &events{}
 			bodies := make([][]byte, b.N)
 			header := map[string]string{"Content-Type": "application/json"}

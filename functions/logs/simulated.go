@@ -138,7 +138,7 @@ func (f *family) checks(c *admin.Call, sc store.Scope, view *resource.View, q *r
 			if json.Unmarshal(raw, &slug) != nil {
 				wrong := guard.CheckHook(raw, nil)
 				if bad = append(bad, details(wrong, at)...); len(wrong) == 0 {
-					q.Checks.Add(at, q.Checks.Kit().Ready(guard.ReadHook(raw, phase == guard.Before, false)), phase)
+					q.Checks.Add(at, q.Checks.Kit().Prepare(guard.ReadHook(raw, phase == guard.Before, false)), phase)
 				}
 				continue
 			}
@@ -156,7 +156,7 @@ func (f *family) checks(c *admin.Call, sc store.Scope, view *resource.View, q *r
 				bad = append(bad, fault.Detail{Field: at, Message: "is not the slug of a guardrail of this workspace or its organisation"})
 				continue
 			}
-			q.Checks.Add(slug, q.Checks.Kit().Ready(h), phase)
+			q.Checks.Add(slug, q.Checks.Kit().Prepare(h), phase)
 		}
 	}
 	return bad, nil
@@ -267,7 +267,7 @@ func views() *admin.Collection[view] {
 	return &admin.Collection[view]{
 		Kind: kindView, Object: "view", Path: "/views", UUIDOnly: true,
 		Scopes: func(string) []string { return []string{"logs.list", "analytics.view"} }, Resource: "views",
-		Where: admin.InWorkspace, WriteRole: admin.Member,
+		Level: admin.InWorkspace, WriteRole: admin.Member,
 		List: admin.List{Search: true},
 		Fields: []admin.Field{
 			admin.NameField(100),

@@ -44,7 +44,7 @@ func (f *family) simulations() admin.Route {
 	conditions := []any{map[string]any{"key": "metadata.team", "value": "*"}}
 	groups := []any{map[string]any{"key": "metadata.team"}}
 	return admin.Route{
-		Method: "POST", Path: "/simulations", Name: "simulate", Scopes: []string{"logs.read", "logs.view"}, Where: admin.InEither,
+		Method: "POST", Path: "/simulations", Name: "simulate", Scopes: []string{"logs.read", "logs.view"}, Level: admin.InEither,
 		Doc:   "Simulate another config, limits, guardrails or prices on recorded requests: changes of targets, rejections and costs. Nothing is sent or stored.",
 		Query: usagequery.Fields(true),
 		Body: []admin.Field{
@@ -63,7 +63,7 @@ func (f *family) simulations() admin.Route {
 			{Name: "limit", Type: admin.Integer, Min: 1, Max: maxSimulated, Default: simulated, Doc: "Maximum number of requests to read; a call always ends after 20 seconds."},
 			{Name: "cursor", Type: admin.String, Max: maxCursor, Doc: "next_cursor of the previous call with the same body. Counters of limits start at zero."},
 		},
-		Unrecorded: true, AnswerOf: admin.SchemaOf[simulation], Do: f.simulate,
+		Unrecorded: true, ResponseOf: admin.SchemaOf[simulation], Do: f.simulate,
 	}
 }
 
@@ -117,7 +117,7 @@ func (f *family) simulate(c *admin.Call) (any, error) {
 	}
 	bodies := q.Checks.Any() || c.Body.Bool("read_bodies")
 	if bodies {
-		sees, err := c.Sees(tenant.SeeBodies)
+		sees, err := c.AllowsView(tenant.SeeBodies)
 		if err != nil {
 			return nil, err
 		}

@@ -27,9 +27,9 @@ const (
 
 // TailOptions are what hosts differ in.
 type TailOptions struct {
-	Brief time.Duration   // if responses are buffered: ends with the first logs, or after this; 0: continues for an hour
-	Pace  time.Duration   // between looks; 0: a second
-	Ends  <-chan struct{} // closed when the process stops; nil: never
+	MaxBuffered time.Duration   // if responses are buffered: ends with the first logs, or after this; 0: continues for an hour
+	Interval    time.Duration   // between looks; 0: a second
+	Ends        <-chan struct{} // closed when the process stops; nil: never
 }
 
 // tails counts those that are open.
@@ -42,8 +42,8 @@ func (f *family) tailRoute() admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/logs/tail", Name: "tailLogs",
 		Doc:    "Follow new logs as server-sent events: log has an entry of the list, dropped the number of omitted logs, missed the time range of omitted logs, refused means that the caller's access ended. A client that reconnects with Last-Event-ID gets the logs since then, up to fifteen minutes. Lambda functions end the response with the first logs or after 20 s, and clients reconnect automatically; elsewhere it lasts an hour.",
-		Scopes: []string{"logs.list"}, Where: admin.InEither, Query: tailQuery(),
-		Produces: "text/event-stream", Answer: admin.Schema{"type": "string"}, Do: f.tail,
+		Scopes: []string{"logs.list"}, Level: admin.InEither, Query: tailQuery(),
+		Produces: "text/event-stream", Response: admin.Schema{"type": "string"}, Do: f.tail,
 	}
 }
 
@@ -75,20 +75,20 @@ func (f *family) tail(c *admin.Call) (any, error) {
 	now := time.Now()
 	t := &follower{
 		family: f, call: c, scope: sc, filter: filter, tail: f.Reader.Tail(sc, now, c.Request.Header.Get(lastEvent)),
-		pace: f.Tail.Pace, quiet: now, until: now.Add(maxTail), versions: configVersions{}, spaces: workspaceNames{},
+		pace: f.Tail.Interval, quiet: now, until: now.Add(maxTail), versions: configVersions{}, spaces: workspaceNames{},
 	}
 	if t.pace == 0 {
 		t.pace = tailPace
 	}
-	if f.Tail.Brief > 0 {
-		t.until = now.Add(f.Tail.Brief)
+	if f.Tail.MaxBuffered > 0 {
+		t.until = now.Add(f.Tail.MaxBuffered)
 	}
 	t.ctx, t.cancel = context.WithCancel(c.Request.Context())
 	t.out = []byte(fmt.Sprintf("retry: %d\n\n", t.pace.Milliseconds()))
 	if missed := t.tail.Missed; !missed.IsZero() {
 		t.event("missed", "", map[string]any{"from": admin.Instant(missed), "to": admin.Instant(t.tail.Since)})
 	}
-	return admin.Answer{Stream: t}, nil
+	return admin.Response{Stream: t}, nil
 }
 
 // follower is the answer of one tail.
@@ -164,7 +164,7 @@ func (t *follower) look() {
 		t.event("refused", "", json.RawMessage(fault.From(err).AdminBody(t.call.RequestID)))
 		t.ended = true
 	case len(fresh)+more > 0:
-		t.ended = t.Tail.Brief > 0
+		t.ended = t.Tail.MaxBuffered > 0
 	case now.Sub(t.quiet) >= tailQuiet:
 		t.out = append(t.out, ": nothing yet\n\n"...)
 	}

@@ -156,14 +156,14 @@ func TestTailReportsOmittedRange(t *testing.T) {
 // If responses are buffered, a tail ends with the first logs, or when its time is over.
 func TestABriefTail(t *testing.T) {
 	in := install(t)
-	in.tail(TailOptions{Brief: time.Hour, Pace: time.Millisecond})
+	in.tail(TailOptions{MaxBuffered: time.Hour, Interval: time.Millisecond})
 	f := in.follow(t, admintest.WorkspaceA, "", "")
 	in.store(t, made(admintest.Org, in.One, admintest.OneSlug, 0))
 	f.log()
 	if name, _, _ := f.next(); name != "end" {
 		t.Errorf("%s behind the end", name)
 	}
-	in.tail(TailOptions{Brief: time.Nanosecond, Pace: time.Millisecond})
+	in.tail(TailOptions{MaxBuffered: time.Nanosecond, Interval: time.Millisecond})
 	if name, _, _ := in.follow(t, admintest.WorkspaceA, "", "").next(); name != "end" {
 		t.Errorf("%s", name)
 	}
@@ -172,7 +172,7 @@ func TestABriefTail(t *testing.T) {
 func TestTailsAreBoundedAndEndWithTheProcess(t *testing.T) {
 	in := install(t)
 	ends := make(chan struct{})
-	in.tail(TailOptions{Pace: time.Millisecond, Ends: ends})
+	in.tail(TailOptions{Interval: time.Millisecond, Ends: ends})
 	var all []*following
 	for range maxTails {
 		all = append(all, in.follow(t, admintest.WorkspaceA, "", ""))

@@ -79,7 +79,7 @@ func (a agents) Serve(g *relay.ProtocolCall) error {
 		Context: g.Context, Request: g.Request, Path: strings.TrimPrefix(g.Request.URL.EscapedPath(), relay.BasePath+belowAgents), Body: g.Body,
 		Base:   a.base(g.Request),
 		Caller: g.Caller, View: g.View, TraceID: g.TraceID, Bearer: g.Bearer, Now: g.Now,
-		Via: g.Deps.Via, Sealer: g.Deps.Sealer, Secrets: g.Deps.Secrets, CheckURL: g.Deps.CheckURL, Signing: g.Deps.Signing, Buffered: g.Deps.Buffers, Pipeline: g.Pipeline,
+		Transport: g.Deps.Transport, Sealer: g.Deps.Sealer, Secrets: g.Deps.Secrets, CheckURL: g.Deps.CheckURL, Signing: g.Deps.Signing, Buffered: g.Deps.Buffers, Pipeline: g.Pipeline,
 	})
 	return nil
 }

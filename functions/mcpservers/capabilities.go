@@ -43,9 +43,9 @@ var (
 
 func (f *family) knownRoutes() []admin.Route {
 	const path = "/mcp-integrations/{integrationId}/capabilities"
-	return f.known.Below(
-		admin.Route{Method: "GET", Path: path, Name: "listMcpIntegrationCapabilities", Doc: "List tools, prompts, resources and templates.", Query: capabilityQuery, Answer: capabilitiesSchema(true),
-			Do: f.known.At("read", func(c *admin.Call) (any, error) {
+	return f.known.ItemRoutes(
+		admin.Route{Method: "GET", Path: path, Name: "listMcpIntegrationCapabilities", Doc: "List tools, prompts, resources and templates.", Query: capabilityQuery, Response: capabilitiesSchema(true),
+			Do: f.known.WithItem("read", func(c *admin.Call) (any, error) {
 				it, err := f.integrations.Find(c)
 				if err != nil {
 					return nil, err
@@ -53,8 +53,8 @@ func (f *family) knownRoutes() []admin.Route {
 				return f.listCapabilities(c, it.Record, nil)
 			})},
 		admin.Route{Method: "PUT", Path: path, Name: "updateMcpIntegrationCapabilities", Doc: "Enable and disable capabilities for all servers of the integration. Unknown names are stored and apply when the server adds them.",
-			Action: audit.Manage, Errors: []int{409}, Body: capabilityBody, Answer: sharing.Done,
-			Do: f.known.At("update", func(c *admin.Call) (any, error) {
+			Action: audit.Manage, Errors: []int{409}, Body: capabilityBody, Response: sharing.Done,
+			Do: f.known.WithItem("update", func(c *admin.Call) (any, error) {
 				it, err := f.integrations.Find(c)
 				if err != nil {
 					return nil, err
@@ -66,9 +66,9 @@ func (f *family) knownRoutes() []admin.Route {
 
 func (f *family) overrideRoutes() []admin.Route {
 	const path = "/mcp-servers/{serverId}/capabilities"
-	return f.overrides.Below(
-		admin.Route{Method: "GET", Path: path, Name: "listMcpServerCapabilities", Doc: "List tools, prompts, resources and templates of the server.", Query: capabilityQuery, Answer: capabilitiesSchema(false),
-			Do: f.overrides.At("read", func(c *admin.Call) (any, error) {
+	return f.overrides.ItemRoutes(
+		admin.Route{Method: "GET", Path: path, Name: "listMcpServerCapabilities", Doc: "List tools, prompts, resources and templates of the server.", Query: capabilityQuery, Response: capabilitiesSchema(false),
+			Do: f.overrides.WithItem("read", func(c *admin.Call) (any, error) {
 				it, of, err := f.ofServer(c)
 				if err != nil {
 					return nil, err
@@ -76,8 +76,8 @@ func (f *family) overrideRoutes() []admin.Route {
 				return f.listCapabilities(c, of.Record, it.Record)
 			})},
 		admin.Route{Method: "PUT", Path: path, Name: "updateMcpServerCapabilities", Doc: "Enable and disable capabilities of the server. Capabilities that the integration disables remain disabled.",
-			Action: audit.Manage, Errors: []int{409}, Body: capabilityBody, Answer: sharing.Done,
-			Do: f.overrides.At("update", func(c *admin.Call) (any, error) {
+			Action: audit.Manage, Errors: []int{409}, Body: capabilityBody, Response: sharing.Done,
+			Do: f.overrides.WithItem("update", func(c *admin.Call) (any, error) {
 				it, of, err := f.ofServer(c)
 				if err != nil {
 					return nil, err

@@ -49,7 +49,7 @@ func newInstallationAt(t testing.TB, now func() time.Time) *admintest.Installati
 		return []admin.Family{New(Deps{
 			Loader: resource.NewLoader(d.Resources), CheckURL: policy.CheckURL, PublicURL: "https://gateway.example.com/v1/",
 			Signing: signing.New(signing.Options{Table: d.Resources.Store().Table(store.Usage), Sealer: admintest.Sealer{}, Now: time.Now}),
-			Opener: &mcp.Opener{Sealer: admintest.Sealer{}, Via: via, Now: time.Now,
+			Opener: &mcp.Opener{Sealer: admintest.Sealer{}, Transport: via, Now: time.Now,
 				Secrets: &provider.Loaded{Secrets: provider.NewSecrets(admintest.Sealer{}, provider.NewTokens(via, now), via), Loader: resource.NewLoader(d.Resources)}},
 		})}
 	})

@@ -38,7 +38,7 @@ func (f *family) describeIntegrations() *admin.Collection[mcp.Integration] {
 			{Name: "description"}, configurations,
 			admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Fields of configurations from a secret manager: configurations.<field>.", maxMappings),
 		},
-		Shown: shownOfIntegration(), Before: f.before, Decorate: f.decorateIntegrations,
+		Computed: shownOfIntegration(), Before: f.before, Decorate: f.decorateIntegrations,
 		Retire: func(_ *admin.Call, tx *resource.Tx, it integration) error {
 			return provider.LinkSecrets(tx, it.Ref(), provider.Links{Was: it.Form.SecretMappings})
 		},
@@ -50,11 +50,11 @@ func (f *family) describeIntegrations() *admin.Collection[mcp.Integration] {
 	}
 }
 
-func shownOfIntegration() []admin.Shown[mcp.Integration] {
-	of := func(fd admin.Field, value func(it integration) any) admin.Shown[mcp.Integration] {
-		return admin.Shown[mcp.Integration]{Field: fd, Value: func(_ *admin.Call, it integration) any { return value(it) }}
+func shownOfIntegration() []admin.ComputedField[mcp.Integration] {
+	of := func(fd admin.Field, value func(it integration) any) admin.ComputedField[mcp.Integration] {
+		return admin.ComputedField[mcp.Integration]{Field: fd, Value: func(_ *admin.Call, it integration) any { return value(it) }}
 	}
-	all := []admin.Shown[mcp.Integration]{
+	all := []admin.ComputedField[mcp.Integration]{
 		of(admin.Field{Name: "type", Type: admin.String, Enum: []string{"organisation", "workspace"}, Required: true}, func(it integration) any { return admin.LevelOf(it.Record) }),
 		of(admin.Field{Name: "owner_id", Type: admin.String, Required: true}, func(it integration) any { return it.CreatedBy }),
 		of(admin.Field{Name: "configurations", Type: admin.Object, Open: true, Required: true, Doc: "Secrets are masked."}, func(it integration) any { return admin.OrEmptyMap(it.Form.Configurations) }),
@@ -117,7 +117,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) e
 	}
 	if c.Body.Has("secret_mappings") {
 		form.SecretMappings = nil
-		if err := c.Body.Into("secret_mappings", &form.SecretMappings); err != nil {
+		if err := c.Body.Decode("secret_mappings", &form.SecretMappings); err != nil {
 			return err
 		}
 		if bad := fault.Invalids(mcp.CheckMappings(form.SecretMappings)); bad != nil {
@@ -126,7 +126,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) e
 	}
 	set := upstream.Change{Clear: c.Body.Null("configurations")}
 	if c.Body.Has("configurations") {
-		if err := c.Body.Into("configurations", &set.Members); err != nil {
+		if err := c.Body.Decode("configurations", &set.Members); err != nil {
 			return err
 		}
 		if err := form.Configure(c.Context, mcp.ConfigDeps{Sealer: c.Sealer, CheckURL: f.CheckURL}, ch.Rec, set); err != nil {
@@ -136,16 +136,16 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) e
 	if bad := fault.Invalids(form.Check()); bad != nil {
 		return bad
 	}
-	addresses := form.Addresses(ch.Was)
+	addresses := form.Addresses(ch.OldForm)
 	pinned := hostpin.Change{Addresses: addresses, Retained: set.Retained(ch.Rec)}
 	if err := pinned.Check(); err != nil {
 		return err
 	}
-	links := provider.Links{Was: ch.Was.SecretMappings, Now: form.SecretMappings, Addresses: addresses, By: c.SecretReferences()}
+	links := provider.Links{Was: ch.OldForm.SecretMappings, Now: form.SecretMappings, Addresses: addresses, By: c.SecretReferences()}
 	if err := provider.LinkSecrets(tx, ch.Rec.Ref(), links); err != nil {
 		return err
 	}
-	if ch.Creates() || form.URL != ch.Was.URL || form.AuthType != ch.Was.AuthType || form.Transport != ch.Was.Transport || c.Body.Has("configurations") || c.Body.Has("secret_mappings") {
+	if ch.Creates() || form.URL != ch.OldForm.URL || form.AuthType != ch.OldForm.AuthType || form.Transport != ch.OldForm.Transport || c.Body.Has("configurations") || c.Body.Has("secret_mappings") {
 		form.Synced.Status, form.Synced.Error = mcp.SyncPending, ""
 		c.SetValue(changed, true)
 	}
@@ -167,17 +167,17 @@ func (f *family) decorateIntegrations(c *admin.Call, items []integration, object
 func (f *family) integrationRoutes() []admin.Route {
 	const item = "/mcp-integrations/{integrationId}"
 	routes := sharing.Workspaces[mcp.Integration]{Of: f.integrations, Name: "McpIntegration", Entries: func(i *mcp.Integration) *access.Workspaces { return &i.Access }}.Routes(item + "/workspaces")
-	routes = append(routes, f.integrations.Below(
-		admin.Route{Method: "GET", Path: item + "/metadata", Name: "getMcpIntegrationMetadata", Doc: "Read the server's self-description.", Answer: metadataSchema,
-			Do: f.integrations.At("read", func(c *admin.Call) (any, error) {
+	routes = append(routes, f.integrations.ItemRoutes(
+		admin.Route{Method: "GET", Path: item + "/metadata", Name: "getMcpIntegrationMetadata", Doc: "Read the server's self-description.", Response: metadataSchema,
+			Do: f.integrations.WithItem("read", func(c *admin.Call) (any, error) {
 				it, err := f.integrations.Find(c)
 				if err != nil {
 					return nil, err
 				}
 				return metadata(&it.Form.Synced), nil
 			})},
-		admin.Route{Method: "POST", Path: item + "/test", Aliases: []string{item + "/sync"}, Name: "testMcpIntegration", Doc: "Connect to the server and update its capabilities.", Action: audit.Test, Answer: probeSchema,
-			Do: f.integrations.At("update", func(c *admin.Call) (any, error) {
+		admin.Route{Method: "POST", Path: item + "/test", Aliases: []string{item + "/sync"}, Name: "testMcpIntegration", Doc: "Connect to the server and update its capabilities.", Action: audit.Test, Response: probeSchema,
+			Do: f.integrations.WithItem("update", func(c *admin.Call) (any, error) {
 				it, err := f.integrations.Find(c)
 				if err != nil {
 					return nil, err

@@ -47,11 +47,11 @@ type Deps struct {
 	Signing *signing.Keys
 }
 
-// Of returns the dependencies in an installation. secrets connects to secret managers.
-func Of(c *app.Core, secrets *provider.Loaded) Deps {
+// NewDeps returns the dependencies in an installation. secrets connects to secret managers.
+func NewDeps(c *app.Core, secrets *provider.Loaded) Deps {
 	return Deps{
 		CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, MCPAddress: oauthserver.Public(c.PublicURL), Sessions: signin.New(c.Loader, c.Resources), Loader: c.Loader, Signing: c.Signing,
-		Opener: &mcp.Opener{Sealer: c.Sealer, Via: c.Transport, Hosts: c.Trusting, Now: c.Now, Secrets: secrets},
+		Opener: &mcp.Opener{Sealer: c.Sealer, Transport: c.Transport, Hosts: c.TrustedTransport, Now: c.Now, Secrets: secrets},
 	}
 }
 
@@ -110,9 +110,9 @@ func (p *published) routes() []admin.Route {
 	key := admin.ObjectSchema(map[string]admin.Schema{"kty": text, "use": text, "alg": text, "kid": text, "n": text, "e": text, "crv": text, "x": text, "y": text})
 	return []admin.Route{{
 		Method: "GET", Path: pathKeys, Name: "getSigningKeys", Public: true, Errors: []int{304, 503},
-		Doc:    "Read the public signing keys of the gateway, for identities sent to MCP servers (RS256) and agent cards (ES256).",
-		Answer: admin.Closed(map[string]admin.Schema{"keys": {"type": "array", "items": key}}),
-		Do:     func(c *admin.Call) (any, error) { return p.document(c) },
+		Doc:      "Read the public signing keys of the gateway, for identities sent to MCP servers (RS256) and agent cards (ES256).",
+		Response: admin.Closed(map[string]admin.Schema{"keys": {"type": "array", "items": key}}),
+		Do:       func(c *admin.Call) (any, error) { return p.document(c) },
 	}}
 }
 
@@ -229,13 +229,13 @@ var connectionPaging = admin.Paging{DefaultSize: 100, MaxSize: 500}
 func (f *family) connectionRoutes() []admin.Route {
 	const path = "/mcp-servers/{serverId}/connections"
 	user := admin.Field{Name: "user_id", Type: admin.String, Min: 1, Max: 64, Doc: "Only that of this user; default: the caller's own."}
-	routes := f.connections.Below(
+	routes := f.connections.ItemRoutes(
 		admin.Route{Method: "GET", Path: path, Name: "listMcpServerConnections", Doc: "List the users who have signed in. Members see only themselves.",
-			Query: append(connectionPaging.Fields(), user), Answer: admin.MoreEnvelope.Schema(admin.Closed(map[string]admin.Schema{
+			Query: append(connectionPaging.Fields(), user), Response: admin.MoreEnvelope.Schema(admin.Closed(map[string]admin.Schema{
 				"user_id": {"type": "string"}, "connected": {"type": "boolean"}, "created_at": {"type": "string", "format": "date-time"}, "last_updated_at": {"type": "string", "format": "date-time"},
-			})), Do: f.connections.At("read", f.listConnections)},
+			})), Do: f.connections.WithItem("read", f.listConnections)},
 		admin.Route{Method: "DELETE", Path: path, Name: "deleteMcpServerConnection", Doc: "Delete the sign-in of a user.", Action: audit.Delete,
-			Query: []admin.Field{user}, Answer: admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}}), Do: f.connections.At("update", f.deleteConnection)},
+			Query: []admin.Field{user}, Response: admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}}), Do: f.connections.WithItem("update", f.deleteConnection)},
 	)
 	routes[1].Scopes = []string{scopeServers + ".delete"}
 	return routes

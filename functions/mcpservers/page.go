@@ -9,7 +9,7 @@ import (
 )
 
 // pages renders rejections as HTML pages.
-var pages = &admin.Refusals{ContentType: page.HTML, Schema: admin.Schema{"type": "string"}, Body: func(_ *admin.Call, f *fault.Fault) any {
+var pages = &admin.Rejections{ContentType: page.HTML, Schema: admin.Schema{"type": "string"}, Body: func(_ *admin.Call, f *fault.Fault) any {
 	return page.New(f.Status(), "This request is not valid", "<p>"+page.Escape(f.Field+" "+f.Message)+"</p>")
 }}
 

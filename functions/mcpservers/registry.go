@@ -78,7 +78,7 @@ func (f directory) routes() []admin.Route {
 	return []admin.Route{{
 		Method: "GET", Path: "/v0.1/servers", Aliases: []string{mcp.PathPrefix + "/v0.1/servers"}, Name: "listMcpRegistryServers",
 		Doc:    "List active MCP servers in the format of the public MCP registry, newest first. Organization keys see all workspaces, others their own.",
-		Scopes: []string{scopeServers + ".list"}, Where: admin.Shared, KeyHeader: true, Errors: []int{404},
+		Scopes: []string{scopeServers + ".list"}, Level: admin.Shared, KeyHeader: true, Errors: []int{404},
 		Query: []admin.Field{
 			{Name: "limit", Type: admin.Integer, Min: 1, Max: maxShown, Default: defaultShown, Doc: "Servers per page."},
 			{Name: "cursor", Type: admin.String, Min: 1, Max: maxCursor, Doc: "nextCursor of the previous page."},
@@ -86,7 +86,7 @@ func (f directory) routes() []admin.Route {
 			instant.Field("updated_since", "Only those changed at or after this time.", false),
 			{Name: "workspace_id", Type: admin.String, Min: 1, Max: 64, Doc: "Only those of this workspace, by id or slug."},
 		},
-		AnswerOf: admin.SchemaOf[listing], Do: f.listRegistry,
+		ResponseOf: admin.SchemaOf[listing], Do: f.listRegistry,
 	}}
 }
 

@@ -61,12 +61,12 @@ var actsAsUser = []string{"auth.self", authz.Invoke, scopeServers + ".update"}
 // selfRoutes are the routes about the caller at one server.
 func (f *family) selfRoutes() []admin.Route {
 	const item = "/mcp-servers/{serverId}"
-	user := admin.Field{Name: "user_id", Type: admin.String, Min: 1, Max: 64, Refers: "/admin/users", Doc: "Another user than the caller; for managers."}
-	routes := f.servers.Below(
-		admin.Route{Method: "GET", Path: item + "/user-access/check", Name: "checkMcpServerUserAccess", Doc: "Check whether the user of the key may use a server.", Query: []admin.Field{user}, AnswerOf: admin.SchemaOf[userCheck], Do: f.servers.At("read", f.checkUser)},
-		admin.Route{Method: "GET", Path: item + "/client-info", Name: "getMcpServerClientInfo", Doc: "Read the gateway's client registration at the server's authorization server.", AnswerOf: admin.SchemaOf[clientInfo], Do: f.servers.At("read", f.with(readClientInfo))},
-		admin.Route{Method: "GET", Path: item + "/tokens", Name: "getMcpServerTokens", Doc: "Read whether the user of the key has tokens of the server. Tokens are never shown.", AnswerOf: admin.SchemaOf[tokenState], Do: f.servers.At("read", f.with(getTokens))},
-		admin.Route{Method: "PUT", Path: item + "/tokens", Name: "setMcpServerTokens", Doc: "Store an access token of the server for the user of the key, in place of a sign-in.", Action: audit.Update, AnswerOf: admin.SchemaOf[tokenState], Do: f.servers.At("read", f.with(setTokens)),
+	user := admin.Field{Name: "user_id", Type: admin.String, Min: 1, Max: 64, Reference: "/admin/users", Doc: "Another user than the caller; for managers."}
+	routes := f.servers.ItemRoutes(
+		admin.Route{Method: "GET", Path: item + "/user-access/check", Name: "checkMcpServerUserAccess", Doc: "Check whether the user of the key may use a server.", Query: []admin.Field{user}, ResponseOf: admin.SchemaOf[userCheck], Do: f.servers.WithItem("read", f.checkUser)},
+		admin.Route{Method: "GET", Path: item + "/client-info", Name: "getMcpServerClientInfo", Doc: "Read the gateway's client registration at the server's authorization server.", ResponseOf: admin.SchemaOf[clientInfo], Do: f.servers.WithItem("read", f.with(readClientInfo))},
+		admin.Route{Method: "GET", Path: item + "/tokens", Name: "getMcpServerTokens", Doc: "Read whether the user of the key has tokens of the server. Tokens are never shown.", ResponseOf: admin.SchemaOf[tokenState], Do: f.servers.WithItem("read", f.with(getTokens))},
+		admin.Route{Method: "PUT", Path: item + "/tokens", Name: "setMcpServerTokens", Doc: "Store an access token of the server for the user of the key, in place of a sign-in.", Action: audit.Update, ResponseOf: admin.SchemaOf[tokenState], Do: f.servers.WithItem("read", f.with(setTokens)),
 			Body: []admin.Field{
 				{Name: "access_token", Type: admin.String, Required: true, Min: 1, Max: 16 << 10, Doc: "Sent only to the present address of the integration, and never shown."},
 				{Name: "expires_in", Type: admin.Integer, Min: 1, Max: 10 * 365 * 86400, Doc: "Seconds for which it is valid; without it until the server rejects it."},
@@ -74,7 +74,7 @@ func (f *family) selfRoutes() []admin.Route {
 				{Name: "refresh_token", Type: admin.String, Max: 16 << 10, Doc: "Accepted and not stored: the gateway renews only tokens of a sign-in that it made itself."},
 				{Name: "scope", Type: admin.String, Max: 4096, Doc: "Accepted and not stored."},
 			}},
-		admin.Route{Method: "DELETE", Path: item + "/tokens", Name: "deleteMcpServerTokens", Doc: "Delete the tokens of the user of the key.", Action: audit.Delete, Answer: admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}}), Do: f.servers.At("read", f.with(deleteTokens))},
+		admin.Route{Method: "DELETE", Path: item + "/tokens", Name: "deleteMcpServerTokens", Doc: "Delete the tokens of the user of the key.", Action: audit.Delete, Response: admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}}), Do: f.servers.WithItem("read", f.with(deleteTokens))},
 	)
 	for i := range routes { // about the caller: whoever may read the server
 		if routes[i].Scopes, routes[i].Role = f.servers.ScopesFor("read"), admin.Member; routes[i].Action != "" {

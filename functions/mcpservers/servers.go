@@ -19,10 +19,10 @@ const scopeServers = "mcp_servers"
 func (f *family) describeServers() *admin.Collection[mcp.Server] {
 	slug := admin.SlugField(mcp.MaxSlug)
 	slug.Min, slug.Doc = mcp.MinSlug, "Part of the server's URL, unique in the organization; default: generated from the name."
-	of := func(fd admin.Field, value func(c *admin.Call, it server) any) admin.Shown[mcp.Server] {
-		return admin.Shown[mcp.Server]{Field: fd, Value: value}
+	of := func(fd admin.Field, value func(c *admin.Call, it server) any) admin.ComputedField[mcp.Server] {
+		return admin.ComputedField[mcp.Server]{Field: fd, Value: value}
 	}
-	shown := []admin.Shown[mcp.Server]{
+	shown := []admin.ComputedField[mcp.Server]{
 		of(admin.Field{Name: "owner_id", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.CreatedBy }),
 		of(admin.Field{Name: "mcp_integration_id", Type: admin.String, Required: true, Doc: "Empty for virtual servers, as its slug is."}, func(_ *admin.Call, it server) any { return it.Form.IntegrationID }),
 		of(admin.Field{Name: "mcp_integration_slug", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.Form.IntegrationSlug }),
@@ -35,20 +35,20 @@ func (f *family) describeServers() *admin.Collection[mcp.Server] {
 		if fd.Name == "sync_status" {
 			fd.Absent = mcp.SyncPending
 		}
-		shown = append(shown, admin.Shown[mcp.Server]{Field: fd})
+		shown = append(shown, admin.ComputedField[mcp.Server]{Field: fd})
 	}
 	return &admin.Collection[mcp.Server]{
 		Kind: mcp.KindServer, Object: "mcp-server", Path: "/mcp-servers", Param: "serverId",
-		Scope: scopeServers, Where: admin.InWorkspace, WriteRole: admin.Manager, Slugs: &admin.Slugs{Max: 40},
+		Scope: scopeServers, Level: admin.InWorkspace, WriteRole: admin.Manager, Slugs: &admin.Slugs{Max: 40},
 		List: admin.List{Paging: admin.Paging{DefaultSize: 100, MaxSize: 100}, Envelope: &admin.TotalEnvelope, Search: true, IDs: "id"},
 		Fields: []admin.Field{
 			admin.NameField(mcp.MaxName), slug, {Name: "description"},
-			{Name: "mcp_integration_id", Doc: "Id or slug of the integration, which cannot be changed. Required except for virtual servers.", Type: admin.String, Min: 1, Max: 255, Trigger: true, CreateOnly: true, Refers: "/mcp-integrations"},
+			{Name: "mcp_integration_id", Doc: "Id or slug of the integration, which cannot be changed. Required except for virtual servers.", Type: admin.String, Min: 1, Max: 255, Trigger: true, CreateOnly: true, Reference: "/mcp-integrations"},
 			{Name: "members", Optional: true, Doc: "For a virtual server, instead of an integration: the servers that provide its tools. An update replaces the list."},
 			{Name: "search", Optional: true, Doc: "For a virtual server: when it lists the tool search_tools instead of all tools. Default auto: with more tools than search_threshold."},
 			{Name: "search_threshold", Optional: true, Doc: "For a virtual server: the number of tools visible to a caller above which the search replaces them; default 40."},
 		},
-		Shown: shown, Before: f.bind, Decorate: f.decorateServers,
+		Computed: shown, Before: f.bind, Decorate: f.decorateServers,
 		After: func(_ *admin.Call, tx *resource.Tx, ch *serverChange) error {
 			if ch.Creates() {
 				mcp.ClaimSlug(tx, ch.Rec)
@@ -180,17 +180,17 @@ func showIntegration(c *admin.Call, of *integration, o admin.Members) {
 // serverRoutes returns the routes of one server in addition to the standard ones.
 func (f *family) serverRoutes() []admin.Route {
 	const item = "/mcp-servers/{serverId}"
-	routes := f.servers.Below(
-		admin.Route{Method: "GET", Path: item + "/metadata", Name: "getMcpServerMetadata", Doc: "Read the server's self-description.", Answer: metadataSchema,
-			Do: f.servers.At("read", func(c *admin.Call) (any, error) {
+	routes := f.servers.ItemRoutes(
+		admin.Route{Method: "GET", Path: item + "/metadata", Name: "getMcpServerMetadata", Doc: "Read the server's self-description.", Response: metadataSchema,
+			Do: f.servers.WithItem("read", func(c *admin.Call) (any, error) {
 				_, of, err := f.ofServer(c)
 				if err != nil {
 					return nil, err
 				}
 				return metadata(&of.Form.Synced), nil
 			})},
-		admin.Route{Method: "POST", Path: item + "/test", Aliases: []string{item + "/capabilities/sync", item + "/metadata/sync"}, Name: "testMcpServer", Doc: "Connect to the server and update its capabilities.", Action: audit.Test, Answer: probeSchema,
-			Do: f.servers.At("update", func(c *admin.Call) (any, error) {
+		admin.Route{Method: "POST", Path: item + "/test", Aliases: []string{item + "/capabilities/sync", item + "/metadata/sync"}, Name: "testMcpServer", Doc: "Connect to the server and update its capabilities.", Action: audit.Test, Response: probeSchema,
+			Do: f.servers.WithItem("update", func(c *admin.Call) (any, error) {
 				it, of, err := f.ofServer(c)
 				if err != nil {
 					return nil, err
@@ -230,7 +230,7 @@ func (f *family) ofServer(c *admin.Call) (server, integration, error) {
 // bundle validates a virtual server and resolves its members, which are stored by id. virtual
 // is false for the server of an integration.
 func (f *family) bundle(c *admin.Call, tx *resource.Tx, ch *serverChange) (virtual bool, err error) {
-	if !ch.Form.Virtual() && !ch.Was.Virtual() {
+	if !ch.Form.Virtual() && !ch.OldForm.Virtual() {
 		if ch.Creates() && c.Body.Has("members") && !c.Body.HasValue("mcp_integration_id") {
 			return false, fault.Invalid("members", "must name at least one server")
 		}
@@ -244,7 +244,7 @@ func (f *family) bundle(c *admin.Call, tx *resource.Tx, ch *serverChange) (virtu
 	switch {
 	case ch.Creates() && c.Body.HasValue("mcp_integration_id"):
 		return true, fault.Invalid("members", "cannot be given together with mcp_integration_id")
-	case !ch.Creates() && !ch.Was.Virtual():
+	case !ch.Creates() && !ch.OldForm.Virtual():
 		return true, fault.Invalid("members", "is only allowed for virtual servers: this server belongs to an integration")
 	case !ch.Form.Virtual():
 		return true, fault.Invalid("members", "must name at least one server")
@@ -297,7 +297,7 @@ func link(tx *resource.Tx, ch *serverChange) error {
 	now := ch.Form.Uses(ch.Rec.Scope)
 	var was []resource.Ref
 	if !ch.Creates() {
-		was = ch.Was.Uses(ch.Rec.Scope)
+		was = ch.OldForm.Uses(ch.Rec.Scope)
 	}
 	for _, of := range was {
 		if !slices.Contains(now, of) {

@@ -36,20 +36,20 @@ func (f signIn) routes() []admin.Route {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
 	return []admin.Route{
-		{Refusals: pages, Method: "GET", Path: oauthclient.PathConnect, Name: "connectMcpServer", Public: true, Errors: []int{403}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.show,
+		{Rejections: pages, Method: "GET", Path: oauthclient.PathConnect, Name: "connectMcpServer", Public: true, Errors: []int{403}, Produces: page.HTML, Response: admin.Schema{"type": "string"}, Do: f.show,
 			Doc:   "Show the user which account will be connected. The address is returned by a call of the MCP server.",
 			Query: []admin.Field{text("link", 4096, "Identifies the user and the server; valid for 15 minutes.")}},
-		{Refusals: pages, Method: "POST", Path: oauthclient.PathConnect, Name: "confirmMcpServerConnection", Public: true, Unrecorded: true, Errors: []int{303, 403, 502}, Consumes: []string{"application/x-www-form-urlencoded"}, Produces: page.HTML,
-			Answer: admin.Schema{"type": "string"}, Do: f.connect, Doc: "Start the sign-in at the upstream server of an MCP server, from the page that GET shows.",
+		{Rejections: pages, Method: "POST", Path: oauthclient.PathConnect, Name: "confirmMcpServerConnection", Public: true, Unrecorded: true, Errors: []int{303, 403, 502}, Consumes: []string{"application/x-www-form-urlencoded"}, Produces: page.HTML,
+			Response: admin.Schema{"type": "string"}, Do: f.connect, Doc: "Start the sign-in at the upstream server of an MCP server, from the page that GET shows.",
 			Body: []admin.Field{text("link", 4096, "Same as on the page."), text(confirm.Field, confirm.MaxValue, "Set by the page; valid once.")}},
-		{Refusals: pages, Method: "GET", Path: oauthclient.PathCallback, Name: "connectMcpServerCallback", Public: true, Errors: []int{403, 502}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.callback,
+		{Rejections: pages, Method: "GET", Path: oauthclient.PathCallback, Name: "connectMcpServerCallback", Public: true, Errors: []int{403, 502}, Produces: page.HTML, Response: admin.Schema{"type": "string"}, Do: f.callback,
 			Doc: "Receive the redirect of the authorization server. The gateway stores the tokens for the user.", Query: []admin.Field{
 				text("state", 256, "As it was sent."), text("code", 8192, "The authorization code."), text("iss", 2048, "Issuer of the response (RFC 9207)."),
 				text("error", 255, "Why no code was issued."), text("error_description", 4096, "Human-readable form; not shown."), text("error_uri", 2048, "The same as an address; it is not followed."),
 				text("session_state", 4096, "Ignored."), text("scope", 4096, "Ignored."), text("authuser", 255, "Ignored."), text("prompt", 255, "Ignored."), text("hd", 255, "Ignored."),
 			}},
 		{Method: "GET", Path: oauthclient.PathDocument, Name: "describeMcpUpstreamClient", Public: true, Doc: "Read the gateway's client id metadata document, for authorization servers.",
-			Answer: admin.Closed(map[string]admin.Schema{
+			Response: admin.Closed(map[string]admin.Schema{
 				"client_id": {"type": "string"}, "client_name": {"type": "string"}, "redirect_uris": texts, "grant_types": texts, "response_types": texts,
 				"token_endpoint_auth_method": {"type": "string"}, "software_id": {"type": "string"},
 			}), Do: func(c *admin.Call) (any, error) { return f.ours(c).Metadata(), nil }},
@@ -114,8 +114,8 @@ func (f signIn) joins(ctx context.Context, link *oauthclient.Link) (*joining, er
 // the page to show otherwise. An organization without an identity provider has no sessions;
 // there only the confirmation protects the user. again is the address to return to after a
 // sign-in.
-func (f signIn) here(c *admin.Call, j *joining, again string) (stop *admin.Answer, err error) {
-	shown := func(a admin.Answer) (*admin.Answer, error) { return &a, nil }
+func (f signIn) here(c *admin.Call, j *joining, again string) (stop *admin.Response, err error) {
+	shown := func(a admin.Response) (*admin.Response, error) { return &a, nil }
 	if token, ok := browser.Token(c.Request); ok {
 		of, _, err := f.family.Sessions.Find(c.Context, token)
 		switch {
@@ -194,7 +194,7 @@ func (f signIn) connect(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-func (f signIn) showConfirmation(c *admin.Call, j *joining) admin.Answer {
+func (f signIn) showConfirmation(c *admin.Call, j *joining) admin.Response {
 	host := ""
 	if u, err := url.Parse(j.facts.Integration.URL); err == nil {
 		host = u.Host
@@ -223,7 +223,7 @@ func (f signIn) begin(c *admin.Call, j *joining) (to, binding string, err error)
 	if !errors.Is(err, mcp.ErrSignIn) {
 		return "", "", err
 	}
-	finder := oauthclient.Finder{Via: f.family.Opener.Via, Hosts: f.family.Opener.Hosts, CheckURL: f.family.CheckURL}
+	finder := oauthclient.Finder{Transport: f.family.Opener.Transport, Hosts: f.family.Opener.Hosts, CheckURL: f.family.CheckURL}
 	a, err := finder.Find(c.Context, i.URL, conf)
 	if err != nil {
 		return "", "", err
@@ -268,7 +268,7 @@ func (f signIn) registered(c *admin.Call, j *joining, a *oauthclient.Authority, 
 			return client, nil
 		}
 	}
-	client, err := oauthclient.Register(c.Context, f.family.Opener.Via, a, conf, ours, rec.Scope, j.link.Server)
+	client, err := oauthclient.Register(c.Context, f.family.Opener.Transport, a, conf, ours, rec.Scope, j.link.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +310,7 @@ func (f signIn) callback(c *admin.Call) (any, error) {
 	if j == nil || j.facts.Integration.URL != flow.Target {
 		return page.New(http.StatusForbidden, "This request is not valid", "<p>The MCP server is no longer available to this user, or was changed in the meantime.</p>"), nil
 	}
-	held, err := flow.Finish(c.Context, f.family.Opener.Via, c.Request.URL.Query(), c.Now)
+	held, err := flow.Finish(c.Context, f.family.Opener.Transport, c.Request.URL.Query(), c.Now)
 	if errors.Is(err, oauthclient.ErrUnknownClient) {
 		if gone := f.deleteRegistration(c, clientRecord(j, flow.Authority.Issuer, flow.Callback)); gone != nil {
 			return nil, gone

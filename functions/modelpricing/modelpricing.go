@@ -22,11 +22,11 @@ import (
 // New makes the family.
 func New(b *pricing.Book) admin.Family {
 	return admin.Family{
-		Name: "modelpricing", Doc: "Prices of models, in US cents per unit, and suggested parameters.", Refusals: &plain,
+		Name: "modelpricing", Doc: "Prices of models, in US cents per unit, and suggested parameters.", Rejections: &plain,
 		Routes: []admin.Route{
 			priceRoute(b),
 			{Method: "GET", Path: "/pricing/{file}", Name: "getProviderPrices", Doc: "Read the prices of all models of a provider: {provider}.json.", Public: true,
-				Answer: admin.Schema{"type": "object", "additionalProperties": admin.Closed(map[string]admin.Schema{"pricing_config": priceSchema})},
+				Response: admin.Schema{"type": "object", "additionalProperties": admin.Closed(map[string]admin.Schema{"pricing_config": priceSchema})},
 				Do: func(c *admin.Call) (any, error) {
 					provider, ok := strings.CutSuffix(c.Param("file"), ".json")
 					b := b.Current()
@@ -42,7 +42,7 @@ func New(b *pricing.Book) admin.Family {
 					}
 					return out, nil
 				}},
-			{Method: "GET", Path: "/model-configs/general/{provider}/{model}", Name: "getModelParameters", Doc: "Read the suggested parameters of a model. They do not restrict requests.", Public: true, Answer: generalSchema,
+			{Method: "GET", Path: "/model-configs/general/{provider}/{model}", Name: "getModelParameters", Doc: "Read the suggested parameters of a model. They do not restrict requests.", Public: true, Response: generalSchema,
 				Do: func(c *admin.Call) (any, error) {
 					f, _, err := open(c.Param("provider"))
 					if err != nil {
@@ -55,7 +55,7 @@ func New(b *pricing.Book) admin.Family {
 					return f.document(m), nil
 				}},
 			{Method: "GET", Path: "/general/{file}", Name: "getProviderParameters", Doc: "Read the suggested parameters of all models of a provider: {provider}.json.", Public: true,
-				Answer: admin.Schema{"type": "object", "additionalProperties": generalSchema},
+				Response: admin.Schema{"type": "object", "additionalProperties": generalSchema},
 				Do: func(c *admin.Call) (any, error) {
 					provider, ok := strings.CutSuffix(c.Param("file"), ".json")
 					f, known, err := open(provider)
@@ -76,7 +76,7 @@ func New(b *pricing.Book) admin.Family {
 }
 
 // plain is how refusals of prices look: {"error": text}.
-var plain = admin.Refusals{
+var plain = admin.Rejections{
 	ContentType: "application/json", Schema: admin.Closed(map[string]admin.Schema{"error": {"type": "string"}}),
 	Body: func(_ *admin.Call, f *fault.Fault) any {
 		var each []string // the fields that are wrong, all of them
@@ -214,7 +214,7 @@ var readScopes = []string{"completions.write", "models.list", "virtual_keys.read
 // its organization apply, and for a saved provider also those of its integration.
 func priceRoute(b *pricing.Book) admin.Route {
 	return admin.Route{
-		Method: "GET", Path: "/model-configs/pricing/{provider}/{model}", Name: "getModelPrice", Public: true, Welcomes: true,
+		Method: "GET", Path: "/model-configs/pricing/{provider}/{model}", Name: "getModelPrice", Public: true, OptionalAuth: true,
 		Doc: "Read the price of a model; encode a slash in its name as %2F. With an API key it is the caller's effective price, with the prices and multipliers of the organization and, for a saved provider (@slug), of its integration.",
 		Query: []admin.Field{
 			{Name: "workspace_id", Type: admin.String, Doc: "Workspace of the saved provider, for organization keys: id or slug."},
@@ -224,7 +224,7 @@ func priceRoute(b *pricing.Book) admin.Route {
 			{Name: "quality", Type: admin.String, Doc: "Quality of images, or resolution tier of an input video.", Max: 100},
 			{Name: "size", Type: admin.String, Doc: "Size of images or a video, such as 1024x1024.", Max: 100},
 		},
-		Answer: schemaOfPrice(map[string]any{
+		Response: schemaOfPrice(map[string]any{
 			"tariff": map[string]any{"type": "string", "example": "openai/gpt-4o", "description": "Line of the price list, as in logs."},
 			"book":   map[string]any{"type": "string", "description": "Version of the price list, followed by + and the version of the published sheet."},
 			"source": map[string]any{"type": "string", "enum": pricing.Origins(), "description": "Source of the price: the built-in list, the published sheet, the organization or the integration."},
@@ -265,7 +265,7 @@ func pricesOf(c *admin.Call, b *pricing.Book) (at saved.Prices, err error) {
 		return at, err
 	}
 	if own {
-		if err := admin.PlaceByName(c, provider.KindProvider, slug, "provider"); err != nil {
+		if err := admin.MoveByName(c, provider.KindProvider, slug, "provider"); err != nil {
 			return at, err
 		}
 	}

@@ -41,15 +41,15 @@ func exclusionRoutes() []admin.Route {
 	paging := admin.Paging{DefaultSize: 100}
 	var out []admin.Route
 	for _, x := range exclusions {
-		route := admin.Route{Path: "/workspace-exclusions/" + x.name, Where: admin.InOrganisation, Role: admin.Admin, Resource: "organisation_exclusions"}
+		route := admin.Route{Path: "/workspace-exclusions/" + x.name, Level: admin.InOrganisation, Role: admin.Admin, Resource: "organisation_exclusions"}
 		list, put := route, route
 		list.Method, list.Name, list.Doc = "GET", "list"+x.what+"Exclusions", "List the workspaces that are excluded from the organization's "+x.name+"."
-		list.Scopes, list.Query, list.Answer, list.Do = []string{"organisation_exclusions.list"}, paging.Fields(), exclusionsSchema, x.list(paging)
+		list.Scopes, list.Query, list.Response, list.Do = []string{"organisation_exclusions.list"}, paging.Fields(), exclusionsSchema, x.list(paging)
 		put.Method, put.Name, put.Doc = "PUT", "update"+x.what+"Exclusions", "Exclude workspaces from the organization's "+x.name+", or include them again."
-		put.Scopes, put.Action, put.Answer, put.Do = []string{"organisation_exclusions.update"}, audit.Manage, admin.Nothing, x.put
+		put.Scopes, put.Action, put.Response, put.Do = []string{"organisation_exclusions.update"}, audit.Manage, admin.EmptyResponse, x.put
 		put.Body = []admin.Field{
 			{Name: "workspaces", Required: true, Type: admin.Array, Max: maxExclusions, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
-				{Name: "workspace_id", Type: admin.String, Required: true, Min: 1, Max: 255, Doc: "Id or slug of the workspace.", Refers: "/admin/workspaces"},
+				{Name: "workspace_id", Type: admin.String, Required: true, Min: 1, Max: 255, Doc: "Id or slug of the workspace.", Reference: "/admin/workspaces"},
 				{Name: "excluded", Type: admin.Boolean, Required: true},
 			}}, Doc: "Empty with override_existing only."},
 			{Name: "override_existing", Type: admin.Boolean, Default: false, Doc: "Also re-includes the workspaces that are not named."},
@@ -86,7 +86,7 @@ type switched struct {
 }
 
 func (x exclusion) put(c *admin.Call) (any, error) {
-	c.About(c.Caller.Scope.Org)
+	c.SetResource(c.Caller.Scope.Org)
 	rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
 	if err != nil {
 		return nil, err
@@ -192,22 +192,22 @@ func defaultRoutes() []admin.Route {
 	members := map[string]admin.Schema{"object": {"type": "string", "const": "organisation-defaults"}, "organisation_id": {"type": "string"}}
 	entry := admin.Schema{"type": "array", "items": admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "slug": {"type": "string"}})}
 	for _, l := range lists {
-		body = append(body, admin.Field{Name: l.name, Type: admin.Array, Max: maxGuardrails, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255, Refers: "/guardrails"},
+		body = append(body, admin.Field{Name: l.name, Type: admin.Array, Max: maxGuardrails, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255, Reference: "/guardrails"},
 			Doc: l.doc + ": ids or slugs of guardrails of the organization; null: none."})
 		members[l.name] = entry
 	}
-	route := admin.Route{Path: defaultsPath, Where: admin.InOrganisation, Role: admin.Admin, Resource: "organisation_settings"}
+	route := admin.Route{Path: defaultsPath, Level: admin.InOrganisation, Role: admin.Admin, Resource: "organisation_settings"}
 	read, write := route, route
 	read.Method, read.Name, read.Doc, read.Scopes = "GET", "getOrganisationDefaults", "Read the guardrails of requests of all workspaces.", []string{"organisation_settings.read"}
-	read.Answer, read.Do = admin.Closed(members), readDefaults
+	read.Response, read.Do = admin.Closed(members), readDefaults
 	write.Method, write.Name, write.Scopes = "PUT", "updateOrganisationDefaults", []string{"organisation_settings.update"}
 	write.Doc = "Change the guardrails that apply to requests of all workspaces except the excluded ones: absent lists are unchanged. They apply within 2 seconds."
-	write.Body, write.BodyMode, write.Action, write.Answer, write.Do = body, admin.PartialBody, audit.Update, admin.Nothing, writeDefaults
+	write.Body, write.BodyMode, write.Action, write.Response, write.Do = body, admin.PartialBody, audit.Update, admin.EmptyResponse, writeDefaults
 	return []admin.Route{read, write}
 }
 
 func readDefaults(c *admin.Call) (any, error) {
-	c.About(c.Caller.Scope.Org)
+	c.SetResource(c.Caller.Scope.Org)
 	sc := c.Organisation()
 	var o tenant.Organisation
 	rec, ok, err := c.Resources.Get(c.Context, sc, tenant.KindOrganisation, sc.Org)
@@ -241,7 +241,7 @@ func readDefaults(c *admin.Call) (any, error) {
 }
 
 func writeDefaults(c *admin.Call) (any, error) {
-	c.About(c.Caller.Scope.Org)
+	c.SetResource(c.Caller.Scope.Org)
 	return nil, c.Change(func(tx *resource.Tx) error {
 		diff := map[string][2]any{}
 		err := tenant.AmendOrganisation(tx, c.Organisation(), c.Actor(), func(o *tenant.Organisation) error {

@@ -41,8 +41,8 @@ func New() admin.Family {
 		Overrides: &admin.Overrides[tenant.Settings]{
 			Path: workspacePath, Aliases: []string{"/workspaces/{id}/settings"}, Parent: workspaces().AsWorkspace(), Kind: tenant.KindOverrides,
 			Scope: "workspaces", Role: admin.Admin, Title: "settings of a workspace",
-			Ever:    func(member string) bool { return tenant.CategoryOf(member) != "" },
-			Allowed: (*tenant.Settings).Overridable, Effective: (*tenant.Settings).Effective, Mark: (*tenant.Settings).Mark,
+			Overridable: func(member string) bool { return tenant.CategoryOf(member) != "" },
+			Allowed:     (*tenant.Settings).Overridable, Effective: (*tenant.Settings).Effective, Annotate: (*tenant.Settings).Mark,
 		},
 	}
 	return admin.Family{
@@ -55,9 +55,9 @@ func New() admin.Family {
 // the rest of them.
 func workspaces() *admin.Collection[tenant.Workspace] {
 	return &admin.Collection[tenant.Workspace]{
-		Kind: tenant.KindWorkspace, Object: "workspace", Path: "/admin/workspaces", Scope: "workspaces", Where: admin.Shared,
+		Kind: tenant.KindWorkspace, Object: "workspace", Path: "/admin/workspaces", Scope: "workspaces", Level: admin.Shared,
 		Fields: []admin.Field{admin.NameField(tenant.MaxName)},
-		May: func(c *admin.Call, _ string, row *resource.Row) bool {
+		Authorize: func(c *admin.Call, _ string, row *resource.Row) bool {
 			return c.Caller.OfOrganisation() || c.Caller.Scope.Workspace == row.ID
 		},
 	}
@@ -138,7 +138,7 @@ func vouch(c *admin.Call, tx *resource.Tx, was, now map[string]json.RawMessage) 
 	case now["jwks_url"] == nil && now["jwks"] == nil:
 		sponsor = ""
 	case (given.HasValue("jwks_url") || given.HasValue("jwks")) && c.Caller.AtLeast(admin.Owner):
-		sponsor = c.Caller.Answers()
+		sponsor = c.Caller.ResponsibleUser()
 	}
 	if delete(now, member); sponsor != "" {
 		raw, err := json.Marshal(sponsor)

@@ -77,8 +77,8 @@ func token(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Sent implements Edge.
-func (c *Cloud) Sent(ctx context.Context) (values []string, settled bool, err error) {
+// OriginValues implements Edge.
+func (c *Cloud) OriginValues(ctx context.Context) (values []string, settled bool, err error) {
 	id, err := c.distribution(ctx)
 	if err != nil {
 		return nil, false, err

@@ -109,7 +109,7 @@ func TestTheCloudIsReadAndChanged(t *testing.T) {
 	if again, err := c.Load(t.Context()); err != nil || again != s {
 		t.Errorf("%+v, %v", again, err)
 	}
-	values, settled, err := c.Sent(t.Context())
+	values, settled, err := c.OriginValues(t.Context())
 	if err != nil || settled || len(values) != 2 || values[0] != "old-value" || values[1] != "other-value" {
 		t.Errorf("%v, %v, %v", values, settled, err)
 	}
@@ -122,7 +122,7 @@ func TestTheCloudIsReadAndChanged(t *testing.T) {
 		t.Errorf("the configuration became\n%s\nwant\n%s", f.config, want)
 	}
 	f.status = "Deployed"
-	if values, settled, err = c.Sent(t.Context()); err != nil || !settled || values[0] != "new-value" || values[1] != "new-value" {
+	if values, settled, err = c.OriginValues(t.Context()); err != nil || !settled || values[0] != "new-value" || values[1] != "new-value" {
 		t.Errorf("%v, %v, %v", values, settled, err)
 	}
 }
@@ -136,7 +136,7 @@ func TestErrorsContainNoSecret(t *testing.T) {
 		f.refuse = action
 		_, err1 := c.Load(t.Context())
 		err2 := c.Save(t.Context(), Secret{Current: "old-value"})
-		_, _, err3 := c.Sent(t.Context())
+		_, _, err3 := c.OriginValues(t.Context())
 		err4 := c.Send(t.Context(), "old-value")
 		errorCount := 0
 		for _, err := range []error{err1, err2, err3, err4} {

@@ -2,7 +2,7 @@
 // to the functions and the container. Each run performs the step that is due; a step starts
 // only after the previous one has reached every process:
 //
-//	in use     current                the edge sends it; after Every, or on request, a next one is created
+//	in use     current                the edge sends it; after Interval, or on request, a next one is created
 //	announced  current and next       both are accepted; after Wait the next one becomes the current one
 //	switched   current and previous   the edge is configured to send the current one; once all of it does,
 //	                                  and after Wait, the previous one is retired
@@ -25,8 +25,8 @@ import (
 
 // Standard times of rotations.
 const (
-	Every = 90 * 24 * time.Hour
-	Wait  = 10 * time.Minute // longer than any process goes by what it has read
+	Interval = 90 * 24 * time.Hour
+	Wait     = 10 * time.Minute // longer than any process goes by what it has read
 )
 
 // Secret is the value in the secret store. The template of the edge reads current.
@@ -46,9 +46,9 @@ type Vault interface {
 
 // Edge sends the secret.
 type Edge interface {
-	// Sent are the values that its origins are configured with; settled when every
+	// OriginValues are the values that its origins are configured with; settled when every
 	// part of it sends them.
-	Sent(context.Context) (values []string, settled bool, err error)
+	OriginValues(context.Context) (values []string, settled bool, err error)
 	// Send configures all origins with a value.
 	Send(ctx context.Context, value string) error
 }
@@ -96,7 +96,7 @@ func (r *Rotation) step(ctx context.Context, s Secret, now time.Time, begin bool
 	if s.Rotated.IsZero() {
 		s.Rotated = now
 	}
-	if want := ring.With(s.Current, s.Previous, s.Next); !want.Equal(ring) {
+	if want := ring.WithSecrets(s.Current, s.Previous, s.Next); !want.Equal(ring) {
 		if err := want.Save(ctx, r.Store); err != nil {
 			return err
 		}
@@ -119,11 +119,11 @@ func (r *Rotation) step(ctx context.Context, s Secret, now time.Time, begin bool
 	if _, err := r.correct(ctx, s); err != nil {
 		return err
 	}
-	if !begin && now.Sub(s.Rotated) < Every {
+	if !begin && now.Sub(s.Rotated) < Interval {
 		return nil
 	}
 	s.Next, s.Since = rand.Text()+rand.Text(), now
-	if err := ring.With(s.Current, s.Next).Save(ctx, r.Store); err != nil {
+	if err := ring.WithSecrets(s.Current, s.Next).Save(ctx, r.Store); err != nil {
 		return err
 	}
 	slog.Info("a new origin secret is announced")
@@ -150,7 +150,7 @@ func (r *Rotation) retire(ctx context.Context, s Secret, ring originauth.Ring, n
 		return nil
 	}
 	s.Previous, s.Since = "", now
-	if err := ring.With(s.Current).Save(ctx, r.Store); err != nil {
+	if err := ring.WithSecrets(s.Current).Save(ctx, r.Store); err != nil {
 		return err
 	}
 	slog.Info("the former origin secret is retired")
@@ -167,7 +167,7 @@ func (r *Rotation) postpone(ctx context.Context, s Secret, now time.Time) error 
 // correct has the edge send the current secret where it does not; settled when all
 // of it does.
 func (r *Rotation) correct(ctx context.Context, s Secret) (settled bool, err error) {
-	sent, settled, err := r.Edge.Sent(ctx)
+	sent, settled, err := r.Edge.OriginValues(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -51,7 +51,7 @@ func (w *world) Save(_ context.Context, s Secret) error {
 	return w.fails() // written, but without a response
 }
 
-func (w *world) Sent(context.Context) ([]string, bool, error) {
+func (w *world) OriginValues(context.Context) ([]string, bool, error) {
 	settled := !slices.ContainsFunc(w.places, func(v string) bool { return v != w.configured })
 	return []string{w.configured, w.configured}, settled, w.fails()
 }

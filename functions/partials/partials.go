@@ -25,7 +25,7 @@ func New() admin.Family {
 func describe() *admin.Collection[prompt.Partial] {
 	return &admin.Collection[prompt.Partial]{
 		Kind: prompt.KindPartial, Object: "partial", Path: "/prompts/partials", Param: "partialId",
-		Scope: "prompts", Resource: "prompt_partials", Where: admin.InWorkspace, WriteRole: admin.Manager,
+		Scope: "prompts", Resource: "prompt_partials", Level: admin.InWorkspace, WriteRole: admin.Manager,
 		Slugs: &admin.Slugs{Prefix: "pp-"}, ArchivedReachable: true,
 		List: admin.List{Search: true, Status: true, Match: matches, Query: []admin.Field{
 			{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Partials belong to no collection: with this parameter the list is empty."},
@@ -36,16 +36,16 @@ func describe() *admin.Collection[prompt.Partial] {
 			{Name: "description", In: "version_description", Hidden: true, UpdateOnly: true, Doc: "Alias of version_description."},
 			{Name: "status", Type: admin.String, Enum: []string{"active", resource.StatusArchived}, Column: true, UpdateOnly: true},
 		},
-		Shown: []admin.Shown[prompt.Partial]{
+		Computed: []admin.ComputedField[prompt.Partial]{
 			member("version_id", admin.String, func(it item) any { return it.VersionID }),
 			member("version", admin.Integer, func(it item) any { return it.Version }),
 			member("prompt_partial_version_id", admin.String, func(it item) any { return it.VersionID }),
 			{Field: admin.Field{Name: "collection_id", Type: admin.String, Doc: "Always null: partials are in no collection."}, Value: func(*admin.Call, item) any { return nil }},
 		},
 		Versions: &admin.Versions[prompt.Partial]{
-			Of: []string{"string", "version_description", "description"}, Beside: []string{"version_description", "description"},
+			Of: []string{"string", "version_description", "description"}, Unversioned: []string{"version_description", "description"},
 			Publish: "prompts.publish", Drafted: &admin.Reply{Members: []string{"prompt_partial_version_id"}},
-			Shown: []admin.Shown[prompt.Partial]{
+			Computed: []admin.ComputedField[prompt.Partial]{
 				member("prompt_partial_id", admin.String, func(it item) any { return it.ID }),
 				member("description", admin.String, func(it item) any { return it.Form.Description }),
 				member("prompt_version_status", admin.String, func(it item) any { return it.Status }),
@@ -69,8 +69,8 @@ func template(raw json.RawMessage) []fault.Detail {
 	return nil
 }
 
-func member(name string, t admin.Type, value func(it item) any) admin.Shown[prompt.Partial] {
-	return admin.Shown[prompt.Partial]{Field: admin.Field{Name: name, Type: t, Required: true, Single: true}, Value: func(_ *admin.Call, it item) any { return value(it) }}
+func member(name string, t admin.Type, value func(it item) any) admin.ComputedField[prompt.Partial] {
+	return admin.ComputedField[prompt.Partial]{Field: admin.Field{Name: name, Type: t, Required: true, Single: true}, Value: func(_ *admin.Call, it item) any { return value(it) }}
 }
 
 func matches(c *admin.Call, _ *resource.Row) bool { return c.Query.Text("collection_id") == "" }
@@ -102,7 +102,7 @@ func before(c *admin.Call, tx *resource.Tx, ch *change) error {
 		}
 		ch.Rec.Fields[prompt.FieldPartials] = "1"
 	}
-	if len(refs) == 0 || ch.Form.String == ch.Was.String {
+	if len(refs) == 0 || ch.Form.String == ch.OldForm.String {
 		return nil
 	}
 	g := prompt.Graph{Resources: c.Resources, Scope: ch.Rec.Scope, Get: tx.Get}

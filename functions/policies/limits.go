@@ -51,7 +51,7 @@ func (f *family) limitsRoute() admin.Route {
 	answer := admin.ListSchema(limitSchema)
 	answer["properties"].(map[string]admin.Schema)["total_is_lower_bound"] = admin.Schema{"type": "boolean", "description": "There are more limits than were compared: at most 100 workspaces, 1,000 resources of a kind, and 1,000 counters of each of 100 policies."}
 	return admin.Route{
-		Method: "GET", Path: "/policies/limits", Name: "listLimits", Scopes: []string{"policies.list"}, Resource: "policies", Where: admin.InWorkspace, Unplaced: true, Answer: answer,
+		Method: "GET", Path: "/policies/limits", Name: "listLimits", Scopes: []string{"policies.list"}, Resource: "policies", Level: admin.InWorkspace, OrgKeyWithoutWorkspace: true, Response: answer,
 		Doc: "List the budgets of a workspace, its keys, providers, integrations and policies that the caller may list, closest to their end first. Without a workspace, of all workspaces of the organization. Counters of policies may be 5 seconds old.",
 		Query: []admin.Field{
 			{Name: "page_size", Type: admin.Integer, Min: 1, Max: maxTop, Default: defaultTop, Doc: "Maximum number of entries; there is one page."},
@@ -126,7 +126,7 @@ func holders(c *admin.Call, in []store.Scope) []holder {
 			}
 			return []*ledger.Subject{identity.SubjectOf(rec.Scope, rec.ID, rec.Name, rec.Rev, k.RateLimits, k.UsageLimits)}, nil
 		}, func(row *resource.Row) bool { // as the list of keys does
-			return c.Caller.HasAny([]string{listsKeys(identity.KeyType(row.Fields["type"]))}) && c.Caller.ReachesKeysOf(row.Fields["user"])
+			return c.Caller.HasAny([]string{listsKeys(identity.KeyType(row.Fields["type"]))}) && c.Caller.MayAccessKeysOf(row.Fields["user"])
 		}},
 		{ledger.Workspace, []string{"workspaces.list", "workspaces.read"}, tenant.KindWorkspace, org, func(rec resource.Record) ([]*ledger.Subject, error) {
 			w, err := tenant.ReadWorkspace(rec)

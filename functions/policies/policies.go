@@ -42,15 +42,15 @@ func base(object, path string, kind resource.Kind, listed ...admin.Field) *admin
 	groups := admin.Field{Name: "group_by", Type: admin.Any, Fixed: true, Form: ledger.GroupsSchema, Doc: "Keys with a separate counter for each value. Optional for policies of target mcp_tools: one counter for all.", Check: ledger.CheckGroups, Absent: []any{}}
 	return &admin.Collection[ledger.PolicyForm]{
 		Kind: kind, Object: object, Path: path, Param: "policyId", UUIDOnly: true,
-		Scope: "policies", Where: admin.InWorkspace, WriteRole: admin.Manager,
-		ArchiveOnDelete: true, ArchivedReachable: true, May: may,
+		Scope: "policies", Level: admin.InWorkspace, WriteRole: admin.Manager,
+		ArchiveOnDelete: true, ArchivedReachable: true, Authorize: may,
 		List:      admin.List{Status: true, Query: listed, Match: matches(listed)},
 		ReadQuery: []admin.Field{statusOfRead},
 		Fields: []admin.Field{
 			{Name: "name", Type: admin.String, Max: 255, Column: true}, {Name: "description"}, conditions, groups,
 			{Name: "status", Type: admin.String, Enum: []string{"active", resource.StatusArchived}, Column: true, UpdateOnly: true},
 		},
-		Shown: []admin.Shown[ledger.PolicyForm]{
+		Computed: []admin.ComputedField[ledger.PolicyForm]{
 			{Field: admin.Field{Name: "name", Type: admin.String}, Value: func(_ *admin.Call, it item) any { return admin.OrNull(it.Name) }},
 		},
 		Created: &admin.Reply{Members: []string{"id", "object"}},
@@ -132,8 +132,8 @@ func (f *family) usagePolicies() *admin.Collection[ledger.PolicyForm] {
 	}
 	col.Fields = append(col.Fields, admin.Field{Name: resetValue, Type: admin.String, Min: 1, Max: 4096, Trigger: true, UpdateOnly: true, Doc: "Value key of the counter to reset."})
 	col.ReadQuery = append(col.ReadQuery, admin.Field{Name: includeUsage, Type: admin.Boolean, Default: false, Doc: "true adds the counters."})
-	col.Shown = append(col.Shown, admin.Shown[ledger.PolicyForm]{Field: admin.Field{Name: usageMap, Type: admin.Object, Optional: true, Single: true, Doc: "With include_usage: the counters by value key.", Form: usageMapSchema}},
-		admin.Shown[ledger.PolicyForm]{Field: admin.Field{Name: "last_reset_at", Type: admin.Timestamp, Doc: "When all counters were last reset by hand."}, Value: func(_ *admin.Call, it item) any {
+	col.Computed = append(col.Computed, admin.ComputedField[ledger.PolicyForm]{Field: admin.Field{Name: usageMap, Type: admin.Object, Optional: true, Single: true, Doc: "With include_usage: the counters by value key.", Form: usageMapSchema}},
+		admin.ComputedField[ledger.PolicyForm]{Field: admin.Field{Name: "last_reset_at", Type: admin.Timestamp, Doc: "When all counters were last reset by hand."}, Value: func(_ *admin.Call, it item) any {
 			if it.Form.Limit == nil {
 				return nil
 			}
@@ -191,12 +191,12 @@ func (f *family) entities() []admin.Route {
 		admin.Field{Name: "search", Type: admin.String, Min: 1, Max: 255, Doc: "Part of the value key."},
 		admin.Field{Name: "cursor", Type: admin.String, Min: 1, Max: 2048, Doc: "next_cursor of the previous page, instead of current_page; total then counts from there."})
 	const doc = ", by value key. total counts up to 10,000."
-	return append(f.usage.Below(
-		admin.Route{Method: "GET", Path: "/policies/usage-limits" + below, Name: "listPolicyEntities", Doc: "List the counters of a usage policy" + doc, Answer: listSchema(entitySchema), Query: query, Do: f.usage.At("read", f.listUsage)},
-		admin.Route{Method: "PUT", Path: "/policies/usage-limits" + below + "/{entityId}/reset", Name: "resetPolicyEntity", Doc: "Reset a counter of a usage policy.", Answer: admin.Nothing, Action: audit.Update,
-			Do: f.usage.At("update", f.reset)},
-	), f.rates.Below(
-		admin.Route{Method: "GET", Path: "/policies/rate-limits" + below, Name: "listRatePolicyEntities", Doc: "List the counters of a rate policy in the current windows" + doc, Answer: listSchema(rateEntitySchema), Query: query, Do: f.rates.At("read", f.listRates)},
+	return append(f.usage.ItemRoutes(
+		admin.Route{Method: "GET", Path: "/policies/usage-limits" + below, Name: "listPolicyEntities", Doc: "List the counters of a usage policy" + doc, Response: listSchema(entitySchema), Query: query, Do: f.usage.WithItem("read", f.listUsage)},
+		admin.Route{Method: "PUT", Path: "/policies/usage-limits" + below + "/{entityId}/reset", Name: "resetPolicyEntity", Doc: "Reset a counter of a usage policy.", Response: admin.EmptyResponse, Action: audit.Update,
+			Do: f.usage.WithItem("update", f.reset)},
+	), f.rates.ItemRoutes(
+		admin.Route{Method: "GET", Path: "/policies/rate-limits" + below, Name: "listRatePolicyEntities", Doc: "List the counters of a rate policy in the current windows" + doc, Response: listSchema(rateEntitySchema), Query: query, Do: f.rates.WithItem("read", f.listRates)},
 	)...)
 }
 

@@ -35,7 +35,7 @@ func (f *family) describeExperiments() *admin.Collection[prompt.Experiment] {
 				}}},
 			{Name: "sticky_by", Doc: "Metadata key that identifies a user, who always gets the same version; default _user, or the body's user."},
 		},
-		Shown: []admin.Shown[prompt.Experiment]{
+		Computed: []admin.ComputedField[prompt.Experiment]{
 			{Field: admin.Field{Name: "status", Type: admin.String, Enum: []string{prompt.Draft, prompt.Running, prompt.Stopped}, Required: true}, Value: func(_ *admin.Call, it trial) any { return it.Status }},
 			{Field: admin.Field{Name: "prompt_id", Type: admin.String, Required: true}, Value: func(c *admin.Call, _ trial) any { return c.ParentRecord().ID }},
 			{Field: admin.Field{Name: "started_at", Type: admin.Timestamp}, Value: func(_ *admin.Call, it trial) any { return timeOrNull(it.Form.Started) }},
@@ -60,13 +60,13 @@ func beforeExperiment(_ *admin.Call, _ *resource.Tx, ch *trialChange) error {
 	}
 	var bad []fault.Detail
 	if ch.Rec.Status != prompt.Draft {
-		if ch.Form.StickyBy != ch.Was.StickyBy {
+		if ch.Form.StickyBy != ch.OldForm.StickyBy {
 			bad = append(bad, fault.Detail{Field: "sticky_by", Message: "cannot be changed once the experiment has started"})
 		}
 		same := func(a, b prompt.Variant) bool { return a.Version == b.Version }
-		if !slices.EqualFunc(ch.Form.Variants, ch.Was.Variants, same) {
+		if !slices.EqualFunc(ch.Form.Variants, ch.OldForm.Variants, same) {
 			bad = append(bad, fault.Detail{Field: "variants", Message: "must name the same versions in the same order once the experiment has started; weights may change while it runs"})
-		} else if ch.Rec.Status == prompt.Stopped && !slices.Equal(ch.Form.Variants, ch.Was.Variants) {
+		} else if ch.Rec.Status == prompt.Stopped && !slices.Equal(ch.Form.Variants, ch.OldForm.Variants) {
 			bad = append(bad, fault.Detail{Field: "variants", Message: "cannot be changed once the experiment was stopped"})
 		}
 	}
@@ -89,15 +89,15 @@ func (f *family) experimentRoutes() []admin.Route {
 	answer := admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "status": {"type": "string"}, "object": {"type": "string", "const": "prompt-experiment"}})
 	route := func(word, name, doc string, action string, body []admin.Field, do func(*admin.Call, *resource.Tx, item, trial) error) admin.Route {
 		r := admin.Route{
-			Method: "POST", Path: at + "/" + word, Name: name, Doc: doc, Action: action, Body: body, Answer: answer, Errors: []int{409},
-			Do: f.experiments.At("update", func(c *admin.Call) (any, error) { return f.turn(c, do) }),
+			Method: "POST", Path: at + "/" + word, Name: name, Doc: doc, Action: action, Body: body, Response: answer, Errors: []int{409},
+			Do: f.experiments.WithItem("update", func(c *admin.Call) (any, error) { return f.turn(c, do) }),
 		}
 		if body == nil {
 			r.BodyMode = admin.OptionalBody
 		}
 		return r
 	}
-	routes := f.experiments.Below(
+	routes := f.experiments.ItemRoutes(
 		route("start", "startPromptExperiment", "Start the experiment: its versions share the requests that name no version. A prompt has at most one running experiment.", audit.Update, nil, f.start),
 		route("stop", "stopPromptExperiment", "End the experiment: requests get the published version again.", audit.Update, nil, f.stop),
 		route("promote", "promotePromptExperiment", "End the experiment and publish one of its versions.", audit.Publish,
@@ -145,7 +145,7 @@ func (f *family) start(c *admin.Call, tx *resource.Tx, of item, it trial) error 
 		if v.Version > of.Latest {
 			return fault.Newf(fault.Conflict, fmt.Sprintf("variants[%d].version", i), "variants[%d].version: this prompt has no version %d yet; it has 1 to %d", i, v.Version, of.Latest)
 		}
-		if err := f.prompts.Ready(c, of, v.Version); err != nil {
+		if err := f.prompts.CheckPublish(c, of, v.Version); err != nil {
 			return err
 		}
 	}
@@ -314,9 +314,9 @@ func (f *family) copy(c *admin.Call, name string, form prompt.Prompt) (*resource
 			Scope: c.Scope, Kind: prompt.KindPrompt, ID: resource.NewID(), Slug: slugs.Make(name), Name: name, Status: "active",
 			CreatedBy: c.Actor(), UpdatedBy: c.Actor(),
 		}
-		c.About(rec.ID)
+		c.SetResource(rec.ID)
 		own := form
-		ch := change{Was: new(prompt.Prompt), Rec: rec, Form: &own}
+		ch := change{OldForm: new(prompt.Prompt), Rec: rec, Form: &own}
 		if err := f.before(c, tx, &ch); err != nil {
 			return err
 		}

@@ -50,21 +50,21 @@ var slugs = admin.Slugs{Prefix: "pp-"}
 func (f *family) describe() *admin.Collection[prompt.Prompt] {
 	return &admin.Collection[prompt.Prompt]{
 		Kind: prompt.KindPrompt, Object: "prompt", Path: "/prompts", Param: "promptId",
-		Scope: "prompts", Where: admin.InWorkspace, WriteRole: admin.Manager,
-		Slugs: &slugs, PlacedBy: map[string]resource.Kind{"collection_id": prompt.KindCollection},
+		Scope: "prompts", Level: admin.InWorkspace, WriteRole: admin.Manager,
+		Slugs: &slugs, WorkspaceFields: map[string]resource.Kind{"collection_id": prompt.KindCollection},
 		List: admin.List{Envelope: &admin.TotalEnvelope, Search: true, Match: matches, Query: []admin.Field{
 			{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Only those of this collection, by id or slug."},
 			{Name: "type", Type: admin.String, Enum: []string{"shared"}, Doc: "shared lists prompts that other workspaces share with this one."},
 			showShare,
 		}},
 		ReadQuery: []admin.Field{showShare},
-		Fields:    fields(), Shown: shown(), Decorate: f.decorate,
+		Fields:    fields(), Computed: shown(), Decorate: f.decorate,
 		Versions: &admin.Versions[prompt.Prompt]{
-			Of: content, Beside: details, Together: []string{"string", "parameters", "model", "virtual_key"}, Patch: true,
-			Publish: "prompts.publish", Labels: prompt.KindLabel, Shown: entry(), Ready: f.ready,
+			Of: content, Unversioned: details, Combined: []string{"string", "parameters", "model", "virtual_key"}, Patch: true,
+			Publish: "prompts.publish", Labels: prompt.KindLabel, Computed: entry(), CheckPublish: f.ready,
 			Drafted: &admin.Reply{Members: []string{"id", "slug", "prompt_version_id"}},
 		},
-		Admit: f.admit, Across: across, Check: check, Before: f.before, Retire: f.retire,
+		Admit: f.admit, ListScopes: across, Check: check, Before: f.before, Retire: f.retire,
 		Created: &admin.Reply{Members: []string{"id", "slug", "version_id", "object"}},
 	}
 }
@@ -73,7 +73,7 @@ func fields() []admin.Field {
 	of := func(name string) admin.Field { return admin.Field{Name: name, Single: true} }
 	text, parameters, key := of("string"), of("parameters"), of("virtual_key")
 	text.Required, parameters.Required, key.Required = true, true, true
-	key.Refers = "/providers"
+	key.Reference = "/providers"
 	text.Check = template
 	parameters.Absent, parameters.NullIsAbsent = map[string]any{}, true
 	raw := of("is_raw_template")
@@ -84,7 +84,7 @@ func fields() []admin.Field {
 	alias.In, alias.Hidden, alias.UpdateOnly = "template_metadata", true, true
 	alias.Doc = "Alias of template_metadata."
 	return append([]admin.Field{
-		admin.NameField(prompt.MaxName), slugField(), {Name: "collection_id", NullIsAbsent: true, Refers: "/collections", Doc: "Id or slug; the default collection of the workspace when absent."},
+		admin.NameField(prompt.MaxName), slugField(), {Name: "collection_id", NullIsAbsent: true, Reference: "/collections", Doc: "Id or slug; the default collection of the workspace when absent."},
 		text, parameters, key, {Name: "model"}, of("functions"), of("tools"), of("tool_choice"), of("template_metadata"), alias, raw, description,
 	}, testFields()...)
 }
@@ -132,14 +132,14 @@ func zeroOrOne(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 }
 
 // one is a member of single reads that always has a value.
-func one(name string, t admin.Type, value func(it item) any) admin.Shown[prompt.Prompt] {
-	return admin.Shown[prompt.Prompt]{Field: admin.Field{Name: name, Type: t, Required: true, Single: true}, Value: func(_ *admin.Call, it item) any { return value(it) }}
+func one(name string, t admin.Type, value func(it item) any) admin.ComputedField[prompt.Prompt] {
+	return admin.ComputedField[prompt.Prompt]{Field: admin.Field{Name: name, Type: t, Required: true, Single: true}, Value: func(_ *admin.Call, it item) any { return value(it) }}
 }
 
-func shown() []admin.Shown[prompt.Prompt] {
+func shown() []admin.ComputedField[prompt.Prompt] {
 	description := one("prompt_version_description", admin.String, func(it item) any { return admin.OrNull(it.Form.Description) })
 	description.Required = false
-	return []admin.Shown[prompt.Prompt]{
+	return []admin.ComputedField[prompt.Prompt]{
 		one("version_id", admin.String, func(it item) any { return it.VersionID }),
 		one("prompt_version", admin.Integer, func(it item) any { return it.Version }),
 		one("prompt_version_id", admin.String, func(it item) any { return it.VersionID }),
@@ -153,10 +153,10 @@ func shown() []admin.Shown[prompt.Prompt] {
 }
 
 // entry are the members of versions in their list.
-func entry() []admin.Shown[prompt.Prompt] {
+func entry() []admin.ComputedField[prompt.Prompt] {
 	description := one("prompt_description", admin.String, func(it item) any { return admin.OrNull(it.Form.Description) })
 	description.Required = false
-	return []admin.Shown[prompt.Prompt]{
+	return []admin.ComputedField[prompt.Prompt]{
 		one("id", admin.String, func(it item) any { return it.VersionID }),
 		one("prompt_id", admin.String, func(it item) any { return it.ID }),
 		one("prompt_template", admin.String, func(it item) any { return it.Form.String }),
@@ -223,7 +223,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if id, ok := c.Value(defaultKey).(string); ok && ch.Creates() && ch.Form.CollectionID == "" {
 		ch.Form.CollectionID = id
 	}
-	if ch.Form.CollectionID != ch.Was.CollectionID {
+	if ch.Form.CollectionID != ch.OldForm.CollectionID {
 		rec, ok, err := tx.Get(ch.Rec.Scope, prompt.KindCollection, ch.Form.CollectionID)
 		if err != nil {
 			return err
@@ -264,7 +264,7 @@ func note(tx *resource.Tx, ch *change) {
 
 // provider stores the slug of the saved provider.
 func (f *family) provider(tx *resource.Tx, ch *change) ([]fault.Detail, error) {
-	if ch.Form.VirtualKey == ch.Was.VirtualKey {
+	if ch.Form.VirtualKey == ch.OldForm.VirtualKey {
 		return nil, nil
 	}
 	rec, ok, err := tx.Get(ch.Rec.Scope, provider.KindProvider, strings.TrimPrefix(ch.Form.VirtualKey, "@"))
@@ -290,7 +290,7 @@ func partials(c *admin.Call, tx *resource.Tx, ch *change) ([]fault.Detail, error
 		}
 		ch.Rec.Fields[prompt.FieldPartials] = "1"
 	}
-	if ch.Form.String == ch.Was.String || len(refs) == 0 {
+	if ch.Form.String == ch.OldForm.String || len(refs) == 0 {
 		return nil, nil
 	}
 	g := prompt.Graph{Resources: c.Resources, Scope: ch.Rec.Scope, Get: tx.Get}

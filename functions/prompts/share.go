@@ -178,10 +178,10 @@ func (f *family) sharing() []admin.Route {
 	const at = "/prompts/{promptId}"
 	who := []admin.Field{
 		{Name: "organisation", Type: admin.Boolean, Example: true, Doc: "true: all workspaces of the organization see it."},
-		{Name: "workspaces", Type: admin.Array, Max: 1000, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255, Refers: "/admin/workspaces"}, Doc: "Workspaces that see it, by id or slug."},
+		{Name: "workspaces", Type: admin.Array, Max: 1000, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255, Reference: "/admin/workspaces"}, Doc: "Workspaces that see it, by id or slug."},
 	}
 	own := func(do func(*admin.Call, *prompt.Share, []string) error) func(*admin.Call) (any, error) {
-		return f.prompts.At("update", func(c *admin.Call) (any, error) { return nil, f.change(c, do) })
+		return f.prompts.WithItem("update", func(c *admin.Call) (any, error) { return nil, f.change(c, do) })
 	}
 	routes := []admin.Route{
 		{Method: "POST", Path: at + "/share", Name: "sharePrompt", Doc: "Share a prompt with more workspaces, to read and to fork.", Body: who, BodyMode: admin.PartialBody, Action: audit.Manage, Do: own(widen)},
@@ -191,16 +191,16 @@ func (f *family) sharing() []admin.Route {
 		{Method: "POST", Path: at + "/fork", Name: "forkPrompt", Doc: "Copy a prompt that is visible to the workspace. The copy has a separate version history.", Action: audit.Duplicate, BodyMode: admin.OptionalBody,
 			Scopes: []string{"prompts.create"}, Body: []admin.Field{
 				{Name: "name", Type: admin.String, Min: 1, Max: prompt.MaxName, Doc: "Defaults to the name of the prompt."},
-				{Name: "collection_id", Type: admin.String, Max: 255, Refers: "/collections", Doc: "Defaults to the default collection of the workspace."},
-				{Name: "virtual_key", Type: admin.String, Max: 255, Refers: "/providers", Doc: "Saved provider of the workspace; default the one of the same slug."},
-			}, Do: f.prompts.At("read", f.fork)},
+				{Name: "collection_id", Type: admin.String, Max: 255, Reference: "/collections", Doc: "Defaults to the default collection of the workspace."},
+				{Name: "virtual_key", Type: admin.String, Max: 255, Reference: "/providers", Doc: "Saved provider of the workspace; default the one of the same slug."},
+			}, Do: f.prompts.WithItem("read", f.fork)},
 	}
 	for i := range routes {
-		if routes[i].Answer = admin.Nothing; routes[i].Name == "forkPrompt" {
-			routes[i].Answer, routes[i].Errors = forkSchema, []int{409}
+		if routes[i].Response = admin.EmptyResponse; routes[i].Name == "forkPrompt" {
+			routes[i].Response, routes[i].Errors = forkSchema, []int{409}
 		}
 	}
-	return f.prompts.Below(routes...)
+	return f.prompts.ItemRoutes(routes...)
 }
 
 // change changes the share of the prompt that the path names.

@@ -53,10 +53,10 @@ type catalogField struct {
 
 // catalogRoute lists all providers.
 func catalogRoute() admin.Route {
-	return admin.Route{Method: "GET", Path: "/providers/" + catalogSlug, Name: "listProviderCatalog", Scopes: []string{admin.AnyScope}, Where: admin.Shared,
-		Doc:      "List every provider that the gateway supports, with its fields, ways to authenticate and operations.",
-		Query:    []admin.Field{{Name: "operation", Type: admin.String, Max: 64, Doc: "Only providers that serve this operation, such as chat."}},
-		AnswerOf: func() admin.Schema { return admin.ListSchema(admin.SchemaOf[catalogEntry]()) },
+	return admin.Route{Method: "GET", Path: "/providers/" + catalogSlug, Name: "listProviderCatalog", Scopes: []string{admin.AnyScope}, Level: admin.Shared,
+		Doc:        "List every provider that the gateway supports, with its fields, ways to authenticate and operations.",
+		Query:      []admin.Field{{Name: "operation", Type: admin.String, Max: 64, Doc: "Only providers that serve this operation, such as chat."}},
+		ResponseOf: func() admin.Schema { return admin.ListSchema(admin.SchemaOf[catalogEntry]()) },
 		Do: func(c *admin.Call) (any, error) {
 			all := []catalogEntry{}
 			for _, p := range provider.All() {

@@ -30,7 +30,7 @@ func newInstallation(t testing.TB) *admintest.Installation {
 		t.Cleanup(func() { egress.CloseIdle(via) })
 		tokens := provider.NewTokens(via, time.Now)
 		return []admin.Family{New(Deps{Ledger: ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{}), CheckURL: egress.Policy{}.CheckURL,
-			Loader: resource.NewLoader(d.Resources), Secrets: provider.NewSecrets(admintest.Sealer{}, tokens, via), Tokens: tokens, Via: via, Trusting: via})}
+			Loader: resource.NewLoader(d.Resources), Secrets: provider.NewSecrets(admintest.Sealer{}, tokens, via), Tokens: tokens, Transport: via, TrustedTransport: via})}
 	})
 }
 

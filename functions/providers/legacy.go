@@ -103,13 +103,13 @@ func legacyChange(body admin.Values, p *provider.Provider) (*provider.Change, er
 	}
 	if body.Has("credentials") {
 		ch.Credentials = &[]provider.CredentialInput{}
-		if err := body.Into("credentials", ch.Credentials); err != nil {
+		if err := body.Decode("credentials", ch.Credentials); err != nil {
 			return nil, err
 		}
 	}
 	if body.Has("secret_mappings") {
 		ch.Mappings = &[]provider.SecretMapping{}
-		if err := body.Into("secret_mappings", ch.Mappings); err != nil {
+		if err := body.Decode("secret_mappings", ch.Mappings); err != nil {
 			return nil, err
 		}
 		for n := range *ch.Mappings {
@@ -132,7 +132,7 @@ func legacyChange(body admin.Values, p *provider.Provider) (*provider.Change, er
 			return nil, fault.Invalid(sent, "was sent under two names; send one of them")
 		}
 		var v any
-		if err := body.Into(sent, &v); err != nil {
+		if err := body.Decode(sent, &v); err != nil {
 			return nil, err
 		}
 		ch.Configurations[name] = v

@@ -71,8 +71,8 @@ func (r probeResult) failed(cause, format string, args ...any) *probeResult {
 
 // probeRoute tests the providers of a collection.
 func (f *family) probeRoute(col *instances, name string) []admin.Route {
-	return col.Below(admin.Route{
-		Method: "POST", Path: col.Path + "/{slug}/test", Name: name, Action: audit.Test, AnswerOf: admin.SchemaOf[probeResult], Do: col.At("update", func(c *admin.Call) (any, error) {
+	return col.ItemRoutes(admin.Route{
+		Method: "POST", Path: col.Path + "/{slug}/test", Name: name, Action: audit.Test, ResponseOf: admin.SchemaOf[probeResult], Do: col.WithItem("update", func(c *admin.Call) (any, error) {
 			it, err := col.Find(c)
 			if err != nil {
 				return nil, err
@@ -92,8 +92,8 @@ func (f *family) integrationProbe() []admin.Route {
 		Kind: provider.KindIntegration, Object: "integration", Path: "/integrations", Param: "slug", Resource: "integrations", WriteRole: admin.Manager,
 		Levels: &admin.Levels[provider.Integration]{Organisation: "organisation_integrations", Workspace: "workspace_integrations"},
 	}
-	return col.Below(admin.Route{
-		Method: "POST", Path: "/integrations/{slug}/test", Name: "testIntegration", Action: audit.Test, AnswerOf: admin.SchemaOf[probeResult], Do: col.At("update", func(c *admin.Call) (any, error) {
+	return col.ItemRoutes(admin.Route{
+		Method: "POST", Path: "/integrations/{slug}/test", Name: "testIntegration", Action: audit.Test, ResponseOf: admin.SchemaOf[probeResult], Do: col.WithItem("update", func(c *admin.Call) (any, error) {
 			it, err := col.Find(c)
 			if err != nil {
 				return nil, err
@@ -170,7 +170,7 @@ func (f *family) probeEach(ctx context.Context, c *admin.Call, result probeResul
 func (f *family) probeWith(ctx context.Context, result probeResult, s *saved.Provider, with *provider.Credential) (*probeResult, error) {
 	t := &provider.Target{
 		Provider: s.Provider, Credential: *with, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders, Saved: true,
-		Signer: f.Tokens, Trusting: f.Trusting,
+		Signer: f.Tokens, TrustedTransport: f.TrustedTransport,
 	}
 	address, err := modelsURL(t)
 	if err != nil {
@@ -187,9 +187,9 @@ func (f *family) probeWith(ctx context.Context, result probeResult, s *saved.Pro
 	if err := t.Authorize(ctx, req, nil); err != nil {
 		return rejected(result, err)
 	}
-	via := f.Via
+	via := f.Transport
 	if own, _ := t.OwnHost(); own != "" {
-		via = f.Trusting
+		via = f.TrustedTransport
 	}
 	began := time.Now()
 	resp, err := via.RoundTrip(req)
@@ -221,7 +221,7 @@ func unreachable(result probeResult, err error) *probeResult {
 	if errors.As(err, &f) {
 		return result.failed(causeNetwork, "%s", f.Message)
 	}
-	return result.failed(causeNetwork, "The host %s", egress.NoAnswer(err))
+	return result.failed(causeNetwork, "The host %s", egress.NoResponse(err))
 }
 
 // readProbe reads the response.

@@ -27,19 +27,19 @@ type Deps struct {
 	// CheckURL is the egress rule for hosts that people name.
 	CheckURL provider.URLCheck
 	// For tests of providers: Loader finds them, Secrets and Tokens complete their credentials,
-	// and Via sends requests, or Trusting those to hosts of their own.
-	Loader        *resource.Loader
-	Secrets       *provider.Secrets
-	Tokens        provider.Signer
-	Via, Trusting http.RoundTripper
+	// and Transport sends requests, or TrustedTransport those to hosts of their own.
+	Loader                      *resource.Loader
+	Secrets                     *provider.Secrets
+	Tokens                      provider.Signer
+	Transport, TrustedTransport http.RoundTripper
 }
 
-// Of returns the dependencies in an installation.
-func Of(c *app.Core) Deps {
+// NewDeps returns the dependencies in an installation.
+func NewDeps(c *app.Core) Deps {
 	tokens := provider.NewTokens(c.Transport, c.Now)
 	return Deps{
 		Ledger: c.Ledger, CheckURL: c.Egress.CheckURL, Loader: c.Loader,
-		Secrets: provider.NewSecrets(c.Sealer, tokens, c.Transport), Tokens: tokens, Via: c.Transport, Trusting: c.Trusting,
+		Secrets: provider.NewSecrets(c.Sealer, tokens, c.Transport), Tokens: tokens, Transport: c.Transport, TrustedTransport: c.TrustedTransport,
 	}
 }
 
@@ -64,15 +64,15 @@ func (f *family) providers() *admin.Collection[provider.Instance] {
 		Scopes: func(action string) []string {
 			return []string{scopeProviders + "." + action, scopeVirtualKeys + "." + action}
 		},
-		Fields:    fields(admin.Field{Name: "integration_id", Refers: "/integrations", Fixed: true, Doc: "Slug of the integration, which cannot be changed.", Type: admin.String, Required: true, Min: 1, Max: provider.MaxSlug, Trigger: true}),
-		Shown:     shown(),
+		Fields:    fields(admin.Field{Name: "integration_id", Reference: "/integrations", Fixed: true, Doc: "Slug of the integration, which cannot be changed.", Type: admin.String, Required: true, Min: 1, Max: provider.MaxSlug, Trigger: true}),
+		Computed:  shown(),
 		ReadQuery: []admin.Field{{Name: "include_configurations", Type: admin.Boolean, Default: false, Doc: "Also return the integration's configurations, with masked secrets; for service keys."}},
 		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
 			if ch.Creates() {
 				if err := bind(c, tx, ch); err != nil {
 					return err
 				}
-			} else if s := c.Body.Text("integration_id"); c.Body.HasValue("integration_id") && s != ch.Was.IntegrationSlug && s != ch.Was.IntegrationID {
+			} else if s := c.Body.Text("integration_id"); c.Body.HasValue("integration_id") && s != ch.OldForm.IntegrationSlug && s != ch.OldForm.IntegrationID {
 				return fault.Invalid("integration_id", "cannot be changed")
 			}
 			return inFuture(c, ch)
@@ -84,7 +84,7 @@ func (f *family) providers() *admin.Collection[provider.Instance] {
 
 // complete sets what both forms have in common.
 func (f *family) complete(col *admin.Collection[provider.Instance]) *admin.Collection[provider.Instance] {
-	col.Kind, col.Param, col.Where, col.WriteRole = provider.KindProvider, "slug", admin.InWorkspace, admin.Manager
+	col.Kind, col.Param, col.Level, col.WriteRole = provider.KindProvider, "slug", admin.InWorkspace, admin.Manager
 	col.Slugs, col.Limits = &admin.Slugs{Max: 15}, f.limits()
 	col.List.Tags, col.ArchiveOnDelete = true, true
 	col.After, col.Retire, col.Decorate = use, retire, decorate
@@ -236,12 +236,12 @@ func (f *family) limits() *admin.Limits[provider.Instance] {
 
 // shown are members of reads beside the fields; decorate fills what the
 // integration says.
-func shown(more ...admin.Shown[provider.Instance]) []admin.Shown[provider.Instance] {
-	of := func(name string, t admin.Type, value func(c *admin.Call, it item) any) admin.Shown[provider.Instance] {
-		return admin.Shown[provider.Instance]{Field: admin.Field{Name: name, Type: t, Required: true}, Value: value}
+func shown(more ...admin.ComputedField[provider.Instance]) []admin.ComputedField[provider.Instance] {
+	of := func(name string, t admin.Type, value func(c *admin.Call, it item) any) admin.ComputedField[provider.Instance] {
+		return admin.ComputedField[provider.Instance]{Field: admin.Field{Name: name, Type: t, Required: true}, Value: value}
 	}
 	config := admin.Field{Name: "model_config", Type: admin.Object, Open: true, Absent: map[string]any{}, Doc: "Configurations of the workspace's own integration, without secrets."}
-	return append([]admin.Shown[provider.Instance]{
+	return append([]admin.ComputedField[provider.Instance]{
 		of("integration_id", admin.String, func(_ *admin.Call, it item) any { return it.Form.IntegrationSlug }),
 		of("ai_provider_name", admin.String, func(_ *admin.Call, it item) any { return it.Form.AIProviderID }),
 		of("status", admin.String, func(c *admin.Call, it item) any {

@@ -15,8 +15,8 @@ func (f *family) keys() *admin.Collection[provider.Instance] {
 	return f.complete(&admin.Collection[provider.Instance]{
 		Object: objectKey, Path: "/virtual-keys", Scope: scopeVirtualKeys,
 		Fields: fields(keyFields()...),
-		Shown: shown(admin.Shown[provider.Instance]{Field: mappings}, admin.Shown[provider.Instance]{Field: credentials},
-			admin.Shown[provider.Instance]{Field: admin.Field{Name: "masked_key", Type: admin.String, Optional: true}}),
+		Computed: shown(admin.ComputedField[provider.Instance]{Field: mappings}, admin.ComputedField[provider.Instance]{Field: credentials},
+			admin.ComputedField[provider.Instance]{Field: admin.Field{Name: "masked_key", Type: admin.String, Optional: true}}),
 		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
 			into := f.changeIntegration
 			if ch.Creates() {

@@ -200,7 +200,7 @@ func (f *groups) createGroup(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.About(id)
+	c.SetResource(id)
 	return f.fill(c, id, fills{all: w.members})
 }
 
@@ -230,7 +230,7 @@ func (f *groups) patchGroup(c *admin.Call) (any, error) {
 // changeGroup writes what a group becomes, and what follows for who is in it.
 func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map[string]any, error), with func(before, after []string) fills) (any, error) {
 	id := c.Param("scimId")
-	c.About(id)
+	c.SetResource(id)
 	rec, g, err := f.group(c)
 	if err != nil {
 		return nil, err
@@ -292,7 +292,7 @@ func orMissing(c *admin.Call, err error) error {
 // deleteGroup first takes out all members, then removes the mappings, and last the group.
 func (f *groups) deleteGroup(c *admin.Call) (any, error) {
 	id := c.Param("scimId")
-	c.About(id)
+	c.SetResource(id)
 	rec, g, err := f.group(c)
 	if err != nil {
 		return nil, err
@@ -322,7 +322,7 @@ func (f *groups) deleteGroup(c *admin.Call) (any, error) {
 	if err := f.unmapAll(c, id); err != nil {
 		return nil, err
 	}
-	return admin.Answer{Status: http.StatusNoContent}, c.Change(func(tx *resource.Tx) error {
+	return admin.Response{Status: http.StatusNoContent}, c.Change(func(tx *resource.Tx) error {
 		rec, _, ok, err := membership.AnyGroup(tx, c.Organisation(), id)
 		if err != nil || !ok {
 			return err

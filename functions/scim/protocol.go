@@ -26,8 +26,8 @@ type Deps struct {
 	PublicURL string // where clients reach the gateway; "": where the request went
 }
 
-// Of is what the family works with in an installation.
-func Of(c *app.Core) Deps {
+// NewDeps returns the dependencies in an installation.
+func NewDeps(c *app.Core) Deps {
 	return Deps{Loader: c.Loader, Sessions: signin.New(c.Loader, c.Resources), PublicURL: c.PublicURL}
 }
 
@@ -38,7 +38,7 @@ const mediaType = "application/scim+json"
 const provision = "scim.provision"
 
 // refusals are in the form of RFC 7644, 3.12.
-var refusals = admin.Refusals{
+var refusals = admin.Rejections{
 	ContentType: mediaType, Challenge: "Bearer",
 	Schema: admin.Closed(map[string]admin.Schema{
 		"schemas": {"type": "array", "items": admin.Schema{"type": "string"}}, "status": {"type": "string"}, "scimType": {"type": []string{"string", "null"}}, "detail": {"type": "string"},
@@ -135,9 +135,9 @@ func (f *groups) protocol() []admin.Route {
 	routes = append(routes, f.users.family.discovery()...)
 	for i := range routes {
 		r := &routes[i]
-		r.Scopes, r.Where, r.Authenticate, r.Refusals, r.Produces = []string{provision}, admin.InOrganisation, f.users.family.caller, &refusals, mediaType
-		if r.AnswerOf == nil && r.Status != http.StatusNoContent {
-			r.Answer = admin.Schema{"type": "object"}
+		r.Scopes, r.Level, r.Authenticate, r.Rejections, r.Produces = []string{provision}, admin.InOrganisation, f.users.family.caller, &refusals, mediaType
+		if r.ResponseOf == nil && r.Status != http.StatusNoContent {
+			r.Response = admin.Schema{"type": "object"}
 		}
 		if r.Action != "" {
 			r.Resource = "scim_users"
@@ -155,7 +155,7 @@ func (f *groups) protocol() []admin.Route {
 func refuseBulk(c *admin.Call) (any, error) {
 	out := fault.New(fault.UnsupportedOperation, "", "Bulk operations are not supported; send each operation as a separate request")
 	out.StatusCode = http.StatusNotImplemented
-	return admin.Answer{Status: out.StatusCode, JSON: refusals.Body(c, out)}, nil // an answer all the same, not a failure
+	return admin.Response{Status: out.StatusCode, JSON: refusals.Body(c, out)}, nil // an answer all the same, not a failure
 }
 
 // Bodies as the document shows them. The package scim reads and checks them, in which names
@@ -223,7 +223,7 @@ func unchanged(c *admin.Call, rec *resource.Record) error {
 }
 
 // answer is a resource with its entity tag.
-func answer(c *admin.Call, rec *resource.Record, doc map[string]any) admin.Answer {
+func answer(c *admin.Call, rec *resource.Record, doc map[string]any) admin.Response {
 	h := http.Header{"Etag": {version(rec)}}
 	if at, ok := doc["meta"].(map[string]any); ok {
 		if location, ok := at["location"].(string); ok {
@@ -232,11 +232,11 @@ func answer(c *admin.Call, rec *resource.Record, doc map[string]any) admin.Answe
 	}
 	if c.Request.Method == http.MethodGet {
 		if tags := c.Request.Header.Values("If-None-Match"); len(tags) > 0 && tagged(strings.Join(tags, ","), rec) {
-			return admin.Answer{Status: http.StatusNotModified, Header: h}
+			return admin.Response{Status: http.StatusNotModified, Header: h}
 		}
 	}
 	filterAttributes(c, doc)
-	return admin.Answer{JSON: doc, Header: h}
+	return admin.Response{JSON: doc, Header: h}
 }
 
 // filterAttributes removes attributes that the client did not request.

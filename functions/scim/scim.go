@@ -24,7 +24,7 @@ func New(d Deps) admin.Family {
 	f := &family{Deps: d}
 	f.mappings, f.tokens = f.describe(), f.describeTokens()
 	return admin.Family{
-		Below: "/scim/", Unknown: &refusals,
+		Prefix: "/scim/", Unknown: &refusals,
 		Name: "scim", Doc: "Users and groups of an identity provider (SCIM 2.0), and mappings of groups to workspaces.",
 		Routes: slices.Concat(f.mappings.Routes(), known().Routes(), f.tokens.Routes(), (&groups{&users{f}}).protocol()),
 	}
@@ -76,14 +76,14 @@ func (f *family) describe() *admin.Collection[membership.Mapping] {
 	role := admin.Field{Name: "role", Required: true, Convert: spelled, Type: admin.String, Min: 1, Max: 16, Doc: "admin, manager or member, case-insensitive.", Form: admin.Schema{"type": "string", "example": "member"}}
 	return &admin.Collection[membership.Mapping]{
 		Kind: membership.KindMapping, Object: "scim-workspace-mapping", Path: "/scim/workspaces", Param: "mappingId", UUIDOnly: true,
-		Scopes: scopes, Resource: "scim_mappings", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Without: []string{"read", "update"},
+		Scopes: scopes, Resource: "scim_mappings", Level: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Excluded: []string{"read", "update"},
 		List: admin.List{Paging: paging, Envelope: &mappingEnvelope, Match: matches, Query: []admin.Field{
 			{Name: "workspace_id", Type: admin.String, Min: 1, Max: 255, Doc: "Only those of this workspace, by id or slug."},
 			{Name: "scim_group_id", Type: admin.String, Min: 1, Max: 64, Doc: "Only those of this group."},
 			{Name: "role", Type: admin.String, Enum: roles, Doc: "Only those with this role."},
 		}},
 		Fields: []admin.Field{
-			{Name: "workspace_id", Required: true, Type: admin.String, Min: 1, Max: 255, Doc: "Id or slug of the workspace.", Refers: "/admin/workspaces"}, role,
+			{Name: "workspace_id", Required: true, Type: admin.String, Min: 1, Max: 255, Doc: "Id or slug of the workspace.", Reference: "/admin/workspaces"}, role,
 			{Name: "scim_group_id", Type: admin.String, Min: 1, Max: 64, Doc: "Id or name of the group."},
 			{Name: "scim_group_name", Type: admin.String, Min: 1, Max: 255, Trigger: true, Example: "Engineering", Doc: "Name of the group, which is created if it does not exist."},
 			{Name: "scim_group", Type: admin.String, UpdateOnly: true},
@@ -109,7 +109,7 @@ func (f *family) describe() *admin.Collection[membership.Mapping] {
 					return made, f.joinAll(c)
 				}
 			case "delete":
-				r.Doc, r.Answer, r.Do = "Delete a mapping. Users who joined through it remain in the workspace.", success, f.mappings.At("delete", f.remove)
+				r.Doc, r.Response, r.Do = "Delete a mapping. Users who joined through it remain in the workspace.", success, f.mappings.WithItem("delete", f.remove)
 			}
 		},
 	}
@@ -222,10 +222,10 @@ func (f *family) remove(c *admin.Call) (any, error) {
 func known() *admin.Collection[membership.Group] {
 	return &admin.Collection[membership.Group]{
 		Kind: membership.KindGroup, Object: "scim-group", Path: "/scim/groups", Param: "groupId",
-		Scopes: scopes, Resource: "scim_groups", Where: admin.InOrganisation, ReadRole: admin.Admin, Without: []string{"create", "read", "update", "delete"},
+		Scopes: scopes, Resource: "scim_groups", Level: admin.InOrganisation, ReadRole: admin.Admin, Excluded: []string{"create", "read", "update", "delete"},
 		List:   admin.List{Paging: paging, Search: true},
 		Fields: []admin.Field{admin.NameField(255)},
-		Shown: []admin.Shown[membership.Group]{
+		Computed: []admin.ComputedField[membership.Group]{
 			{Field: admin.Field{Name: "role", Type: admin.String, Doc: "The role that its mappings grant."}, Value: func(_ *admin.Call, it admin.Item[membership.Group]) any { return admin.OrNull(it.Form.Role) }},
 			{Field: admin.Field{Name: "mappings", Type: admin.Integer, Required: true, Doc: "Number of workspaces that its members join."}, Value: func(_ *admin.Call, it admin.Item[membership.Group]) any { return it.Form.Mappings }},
 		},
@@ -260,9 +260,9 @@ const maxTokens = 200
 func (f *family) describeTokens() *admin.Collection[token] {
 	return &admin.Collection[token]{
 		Kind: kindToken, Object: "scim-token", Path: "/scim/tokens", Param: "tokenId", UUIDOnly: true,
-		Scopes: scopes, Resource: "scim_tokens", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Without: []string{"update"},
+		Scopes: scopes, Resource: "scim_tokens", Level: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Excluded: []string{"update"},
 		Fields: []admin.Field{admin.NameField(255)},
-		Shown: []admin.Shown[token]{
+		Computed: []admin.ComputedField[token]{
 			{Field: admin.Field{Name: "masked_token", Type: admin.String, Required: true, Doc: "Its first and last characters."}, Value: func(_ *admin.Call, it admin.Item[token]) any { return it.Form.Masked }},
 		},
 		Before: func(c *admin.Call, tx *resource.Tx, ch *admin.Change[token]) error {
@@ -283,7 +283,7 @@ func (f *family) describeTokens() *admin.Collection[token] {
 			var b [32]byte
 			_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 			raw := tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
-			ch.Form.Rank, ch.Form.Sponsor = c.Caller.Rank, cmp.Or(c.Caller.Answers(), identity.NoSponsor)
+			ch.Form.Rank, ch.Form.Sponsor = c.Caller.Rank, cmp.Or(c.Caller.ResponsibleUser(), identity.NoSponsor)
 			ch.Form.Hash, ch.Form.Masked = identity.HashToken(raw), identity.Mask(raw)
 			c.SetValue(tokenCredential, raw)
 			return tx.CreateCredential(store.Row{Key: store.Credential(tokenCredential, ch.Form.Hash), Item: store.Item{"org": ch.Rec.Scope.Org, "id": ch.Rec.ID, rankOfToken: string(ch.Form.Rank)}})
@@ -299,7 +299,7 @@ func (f *family) describeTokens() *admin.Collection[token] {
 				r.Doc = "Revoke a token. It becomes invalid within two seconds."
 			case "create":
 				r.Doc = "Create a token for an identity provider, which calls /scim with it as a bearer token. Only this response contains it. Only a token created by an owner can create, change and deactivate owners. It is rejected with 403 while its creator is no admin of the organization."
-				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "token": {"type": "string"}})
+				r.Response = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "token": {"type": "string"}})
 				create := r.Do
 				r.Do = func(c *admin.Call) (any, error) {
 					made, err := create(c)

@@ -45,7 +45,7 @@ func (f *users) patchUser(c *admin.Call) (any, error) {
 // changeUser writes the new state of a user, and makes the changes that follow from it.
 func (f *users) changeUser(c *admin.Call, become func(now map[string]any) (map[string]any, error)) (any, error) {
 	id := c.Param("scimId")
-	c.About(id)
+	c.SetResource(id)
 	if _, _, err := f.user(c, id); err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (f *family) settle(c *admin.Call, ended map[[2]string]bool, last bool, ids 
 
 func (f *users) deleteUser(c *admin.Call) (any, error) {
 	id := c.Param("scimId")
-	c.About(id)
+	c.SetResource(id)
 	rec, u, err := f.user(c, id)
 	if err != nil {
 		return nil, err
@@ -292,5 +292,5 @@ func (f *users) deleteUser(c *admin.Call) (any, error) {
 		}
 		return membership.Remove(tx, c.Resources, &rec, u, c.Actor())
 	})
-	return admin.Answer{Status: http.StatusNoContent}, err
+	return admin.Response{Status: http.StatusNoContent}, err
 }

@@ -206,7 +206,7 @@ func (f *users) createUser(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.About(id)
+	c.SetResource(id)
 	return f.finish(c, id, w)
 }
 

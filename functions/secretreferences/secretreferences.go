@@ -60,7 +60,7 @@ type (
 func (f *family) describe() *admin.Collection[reference.Reference] {
 	return &admin.Collection[reference.Reference]{
 		Kind: reference.Kind, Object: "secret-reference", Path: path, Param: "secretReferenceId",
-		Scope: scope, Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin,
+		Scope: scope, Level: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin,
 		Slugs: &admin.Slugs{},
 		List:  admin.List{Paging: admin.Paging{DefaultSize: 100, MaxSize: 100}, Tags: true, Search: true},
 		Fields: []admin.Field{
@@ -75,7 +75,7 @@ func (f *family) describe() *admin.Collection[reference.Reference] {
 			{Name: "allowed_workspaces", Type: admin.Array, Max: maxAllowed, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Trigger: true, Doc: "The workspaces that may use it, by id or slug; null opens it to all."},
 			{Name: "tags", Type: admin.TagsField().Type, Of: admin.TagsField().Of, Max: admin.TagsField().Max, Column: true},
 		},
-		Shown: []admin.Shown[reference.Reference]{
+		Computed: []admin.ComputedField[reference.Reference]{
 			{Field: admin.Field{Name: "created_by", Type: admin.String, Required: true, Doc: "Id of the user or key that created it."}, Value: func(_ *admin.Call, it item) any { return it.CreatedBy }},
 			{Field: admin.Field{Name: "status", Type: admin.String, Enum: []string{"ACTIVE"}, Required: true}, Value: func(*admin.Call, item) any { return "ACTIVE" }},
 			{Field: admin.Field{Name: "auth_config", Type: admin.Object, Open: true, Single: true, Required: true, Doc: "Secrets are masked_<field>."}, Value: func(_ *admin.Call, it item) any { return shownAuth(it.Form) }},
@@ -87,7 +87,7 @@ func (f *family) describe() *admin.Collection[reference.Reference] {
 		Before: f.before,
 		Adjust: func(action string, r *admin.Route) {
 			if action == "delete" {
-				r.Doc, r.Do = "Delete a secret reference without mappings.", f.col.At("delete", f.delete)
+				r.Doc, r.Do = "Delete a secret reference without mappings.", f.col.WithItem("delete", f.delete)
 			}
 		},
 		Created: &admin.Reply{Members: []string{"id", "slug", "object"}},
@@ -158,7 +158,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 
 func (f *family) setAuth(c *admin.Call, ch *change) ([]fault.Detail, error) {
 	values := map[string]any{}
-	if err := c.Body.Into("auth_config", &values); err != nil {
+	if err := c.Body.Decode("auth_config", &values); err != nil {
 		return nil, err
 	}
 	secrets, bad := ch.Form.SetAuth(values, ch.Rec.HasSecret, f.CheckURL)
@@ -255,11 +255,11 @@ const mostGone = 80
 // verifyRoute requests the secret from the manager once, so that a mistake is found before a
 // request depends on it.
 func (f *family) verifyRoute() []admin.Route {
-	return f.col.Below(admin.Route{
+	return f.col.ItemRoutes(admin.Route{
 		Method: "POST", Path: path + "/{secretReferenceId}/verify", Name: "verifySecretReference", Action: audit.Manage,
 		Doc: "Check that the secret manager returns the secret. The secret is not returned.", Scopes: []string{scope + ".read"},
 		Body:     []admin.Field{{Name: "secret_key", Type: admin.String, Max: 255, Doc: "Overrides the reference's."}},
-		BodyMode: admin.OptionalBody, Answer: verifySchema, Do: f.col.At("read", f.verify),
+		BodyMode: admin.OptionalBody, Response: verifySchema, Do: f.col.WithItem("read", f.verify),
 	})
 }
 

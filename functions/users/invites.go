@@ -32,7 +32,7 @@ func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 	text := func(name string) admin.Field { return admin.Field{Name: name, Type: admin.String, Required: true} }
 	return &admin.Collection[membership.Invite]{
 		Kind: membership.KindInvite, Object: "invite", Path: "/admin/users/invites", Aliases: []string{"/users/invites", "/invites"}, UUIDOnly: true, ArchivedReachable: true,
-		Scope: "organisation_users", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Without: []string{"update"},
+		Scope: "organisation_users", Level: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Excluded: []string{"update"},
 		List: admin.List{Paging: paging, Ended: true, Match: matchesInvite, Query: []admin.Field{
 			{Name: "role", Type: admin.String, Enum: []string{membership.Admin, membership.Member}, Doc: "Only those with this role."}, emailQuery,
 			{Name: "status", Type: admin.String, Enum: []string{membership.Pending, membership.Cancelled, membership.Accepted, membership.Expired}, Doc: "Only those in this state."},
@@ -41,11 +41,11 @@ func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 			{Name: "email", Required: true, Doc: "Who is invited."},
 			{Name: "role", Required: true, Doc: "The role in the organization."},
 			{Name: "workspaces", Doc: "Workspaces that the user joins.", Of: &admin.Field{Fields: []admin.Field{
-				{Name: "id", Required: true, Refers: "/admin/workspaces"}, {Name: "role", Required: true},
+				{Name: "id", Required: true, Reference: "/admin/workspaces"}, {Name: "role", Required: true},
 			}}},
 			{Name: "workspace_api_key_details", Doc: "Creates a key with these scopes in each workspace for the user who accepts.", Hidden: true},
 		},
-		Shown: []admin.Shown[membership.Invite]{
+		Computed: []admin.ComputedField[membership.Invite]{
 			{Field: admin.Field{Name: "status", Type: admin.String, Required: true, Enum: []string{membership.Pending, membership.Cancelled, membership.Accepted, membership.Expired}},
 				Value: func(c *admin.Call, it invite) any { return it.Form.StateAt(c.Now) }},
 			{Field: admin.Field{Name: "expires_at", Type: admin.Timestamp, Required: true}, Value: func(_ *admin.Call, it invite) any { return admin.FormatTime(it.Form.ExpiresAt) }},
@@ -63,11 +63,11 @@ func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 			switch action {
 			case "create":
 				r.Action, r.Resource = audit.Invite, "organisation_users"
-				r.AnswerOf = withLink(r.AnswerOf)
+				r.ResponseOf = withLink(r.ResponseOf)
 				r.Doc = "Invite a user by email. The link is valid once, for 7 days."
 				r.Do = f.answerLink(r.Do)
 			case "delete":
-				r.Doc, r.Do = "Cancel a pending invitation.", f.invites.At("delete", f.cancel)
+				r.Doc, r.Do = "Cancel a pending invitation.", f.invites.WithItem("delete", f.cancel)
 			}
 		},
 		Check:   checkInvite,
@@ -179,7 +179,7 @@ func (f *family) prepare(c *admin.Call, tx *resource.Tx, ch *inviteChange) error
 	if form.Keys != nil {
 		form.Keys.Scopes = identity.NewScopeSet(form.Keys.Scopes...).Sorted()
 	}
-	form.InvitedBy, form.Rank, form.Sponsor = c.Actor(), c.Caller.Rank, cmp.Or(c.Caller.Answers(), identity.NoSponsor)
+	form.InvitedBy, form.Rank, form.Sponsor = c.Actor(), c.Caller.Rank, cmp.Or(c.Caller.ResponsibleUser(), identity.NoSponsor)
 	token, err := membership.PrepareInvite(tx, ch.Rec, form)
 	c.SetValue(tokenKey, token)
 	c.SetValue("invite", *form)
@@ -205,22 +205,22 @@ func (f *family) inviteRoutes() []admin.Route {
 	for _, p := range []string{"/users/invites", "/invites"} {
 		aliases, accepts = append(aliases, p+"/{id}/resend"), append(accepts, p+"/accept")
 	}
-	routes := f.invites.Below(admin.Route{
+	routes := f.invites.ItemRoutes(admin.Route{
 		Method: "POST", Path: "/admin/users/invites/{id}/resend", Aliases: aliases, Name: "resendInvite", Action: audit.Resend, Errors: []int{409},
-		Doc:    "Resend an invitation with a new link and a new validity period. The previous link becomes invalid.",
-		Answer: admin.Closed(map[string]admin.Schema{"invite_link": {"type": "string"}, "inviteLink": {"type": "string"}}), Do: f.invites.At("update", f.resend),
+		Doc:      "Resend an invitation with a new link and a new validity period. The previous link becomes invalid.",
+		Response: admin.Closed(map[string]admin.Schema{"invite_link": {"type": "string"}, "inviteLink": {"type": "string"}}), Do: f.invites.WithItem("update", f.resend),
 	})
 	token := admin.Field{Name: "token", Type: admin.String, Max: 256, Doc: "The token of the link; not needed with the query parameter."}
 	query := []admin.Field{{Name: "token", Type: admin.String, Max: 256, Doc: "The token of the link."}}
 	accept := admin.Route{
 		Method: "POST", Path: "/admin/users/invites/accept", Aliases: accepts, Name: "acceptInvite", Public: true, Action: actionAccept, Resource: "organisation_users",
 		Doc:   "Accept an invitation: the user joins the organization and the workspaces, and gets a key if the invitation includes one.",
-		Query: query, Errors: []int{403, 404, 409}, Answer: acceptedAnswer, Do: f.accept, BodyMode: admin.OptionalBody,
+		Query: query, Errors: []int{403, 404, 409}, Response: acceptedAnswer, Do: f.accept, BodyMode: admin.OptionalBody,
 		Body: []admin.Field{token, {Name: "first_name", Type: admin.String, Max: 255}, {Name: "last_name", Type: admin.String, Max: 255}},
 	}
 	page := admin.Route{
 		Method: "GET", Path: accept.Path, Aliases: accepts, Name: "showInvite", Public: true, Errors: []int{404}, Produces: "text/html; charset=utf-8", Query: query,
-		Doc: "Show the page of an invitation link, with status 404 if the link is not valid. Opening it does not accept the invitation.", Answer: admin.Schema{"type": "string"}, Do: f.page,
+		Doc: "Show the page of an invitation link, with status 404 if the link is not valid. Opening it does not accept the invitation.", Response: admin.Schema{"type": "string"}, Do: f.page,
 	}
 	return append(routes, accept, page)
 }
@@ -276,7 +276,7 @@ func (f *family) resend(c *admin.Call) (any, error) {
 		if err := mayInvite(c, it.Form); err != nil { // who gets the link may accept it
 			return err
 		}
-		it.Form.Sponsor = cmp.Or(c.Caller.Answers(), identity.NoSponsor)
+		it.Form.Sponsor = cmp.Or(c.Caller.ResponsibleUser(), identity.NoSponsor)
 		if token, err = membership.Renew(tx, it.Record, it.Form); err != nil {
 			return err
 		}

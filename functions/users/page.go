@@ -123,7 +123,7 @@ func (f *family) page(c *admin.Call) (any, error) {
 	if text == pageDead {
 		status = http.StatusNotFound
 	}
-	return admin.Answer{Status: status, Body: []byte(pageHead + text), Header: http.Header{
+	return admin.Response{Status: status, Body: []byte(pageHead + text), Header: http.Header{
 		"Content-Security-Policy": {"default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; script-src 'nonce-" + nonce + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
 		"Referrer-Policy":         {"no-referrer"},
 	}}, nil

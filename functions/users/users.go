@@ -55,7 +55,7 @@ var emailQuery = admin.Field{Name: "email", Type: admin.String, Max: 254, Doc: "
 func (f *family) describeUsers() *admin.Collection[membership.User] {
 	return &admin.Collection[membership.User]{
 		Kind: membership.KindUser, Object: "user", Path: "/admin/users", Aliases: []string{"/users"}, UUIDOnly: true,
-		Scope: "organisation_users", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Without: []string{"create"},
+		Scope: "organisation_users", Level: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Excluded: []string{"create"},
 		List: admin.List{Paging: paging, Match: matches, Query: []admin.Field{
 			{Name: "role", Type: admin.String, Enum: []string{membership.Owner, membership.Admin, membership.Member}, Doc: "Only those with this role."}, emailQuery,
 		}},
@@ -63,17 +63,17 @@ func (f *family) describeUsers() *admin.Collection[membership.User] {
 			{Name: "email", Fixed: true}, {Name: "first_name", Fixed: true, Absent: ""}, {Name: "last_name", Fixed: true, Absent: ""},
 			{Name: "role", Enum: []string{membership.Owner, membership.Admin, membership.Member}},
 		},
-		Shown: []admin.Shown[membership.User]{
+		Computed: []admin.ComputedField[membership.User]{
 			{Field: admin.Field{Name: "workspace_ids", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Doc: "Workspaces that the user is a member of; all of them for owners and admins."}, Value: workspaces},
 		},
 		Adjust: func(action string, r *admin.Route) {
 			switch action {
 			case "update":
 				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: []string{membership.Admin, membership.Member}, Doc: "The role in the organization."}}
-				r.BodyMode, r.Doc, r.Do = admin.CompleteBody, "Change the role of a user. For ownership use /admin/users/{id}/ownership.", f.users.At("update", f.setRole)
+				r.BodyMode, r.Doc, r.Do = admin.CompleteBody, "Change the role of a user. For ownership use /admin/users/{id}/ownership.", f.users.WithItem("update", f.setRole)
 			case "delete":
 				r.Doc = "Remove a user with all memberships and keys. The last owner cannot be removed, nor an owner who last saved an SSO configuration or auth_settings.jwks_url or jwks (409) until another owner saves or removes it."
-				r.Do = f.users.At("delete", f.remove)
+				r.Do = f.users.WithItem("delete", f.remove)
 			}
 		},
 	}
@@ -188,11 +188,11 @@ const actionAccept = audit.Accept
 // ownershipRoutes make owners of users, and admins of owners. A transfer takes both, one
 // after the other: between them there are two owners, and never none.
 func (f *family) ownershipRoutes() []admin.Route {
-	routes := f.users.Below(admin.Route{
+	routes := f.users.ItemRoutes(admin.Route{
 		Method: "PUT", Path: "/admin/users/{id}/ownership", Aliases: []string{"/users/{id}/ownership"}, Name: "setOwnership", Action: audit.Update, Errors: []int{409},
 		Doc:  "Promote a user to owner of the organization, or demote an owner to admin. For owners, and for organization keys created by owners. The last owner cannot be demoted, nor an owner who last saved an SSO configuration or auth_settings.jwks_url or jwks (409) until another owner saves or removes it.",
 		Body: []admin.Field{{Name: "owner", Type: admin.Boolean, Required: true, Doc: "Whether the user is an owner."}},
-		Do:   f.users.At("update", f.setOwnership),
+		Do:   f.users.WithItem("update", f.setOwnership),
 	})
 	for i := range routes {
 		routes[i].Role, routes[i].Recent = admin.Owner, true

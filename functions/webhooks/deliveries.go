@@ -75,15 +75,15 @@ func ofMails(do func(*admin.Call, place) (any, error)) func(*admin.Call) (any, e
 func (f *family) mailRoutes() []admin.Route {
 	const of = "/notices/mails"
 	routes := []admin.Route{
-		{Method: "GET", Path: of, Name: "listNoticeMails", Query: deliveryQuery, Answer: deliveryList, Scopes: []string{"organisation_webhooks.list"},
+		{Method: "GET", Path: of, Name: "listNoticeMails", Query: deliveryQuery, Response: deliveryList, Scopes: []string{"organisation_webhooks.list"},
 			Doc: "List the notification mails of the last 30 days, newest first.", Do: ofMails(f.list)},
-		{Method: "GET", Path: of + "/{deliveryId}", Name: "readNoticeMail", Answer: admin.Closed(deliverySchema(true)), Errors: []int{404}, Scopes: []string{"organisation_webhooks.read"},
+		{Method: "GET", Path: of + "/{deliveryId}", Name: "readNoticeMail", Response: admin.Closed(deliverySchema(true)), Errors: []int{404}, Scopes: []string{"organisation_webhooks.read"},
 			Doc: "Read the delivery status of a mail.", Do: ofMails(f.read)},
-		{Method: "POST", Path: of + "/{deliveryId}/redeliver", Name: "redeliverNoticeMail", Action: audit.Resend, Errors: []int{404, 409}, Answer: admin.Closed(deliverySchema(true)), Scopes: []string{"organisation_webhooks.update"},
+		{Method: "POST", Path: of + "/{deliveryId}/redeliver", Name: "redeliverNoticeMail", Action: audit.Resend, Errors: []int{404, 409}, Response: admin.Closed(deliverySchema(true)), Scopes: []string{"organisation_webhooks.update"},
 			Doc: "Send a mail again.", Do: ofMails(f.redeliver)},
 	}
 	for i := range routes {
-		routes[i].Where, routes[i].Role, routes[i].Resource = admin.InOrganisation, admin.Admin, "webhooks"
+		routes[i].Level, routes[i].Role, routes[i].Resource = admin.InOrganisation, admin.Admin, "webhooks"
 	}
 	return routes
 }
@@ -116,7 +116,7 @@ func (f *family) read(c *admin.Call, of place) (any, error) {
 }
 
 func (f *family) redeliver(c *admin.Call, of place) (any, error) {
-	c.About(c.Param("deliveryId"))
+	c.SetResource(c.Param("deliveryId"))
 	d, err := f.log.Redeliver(c.Context, of.Scope, of.to, c.Param("deliveryId"))
 	if err != nil {
 		return nil, err

@@ -53,8 +53,8 @@ type (
 )
 
 func (f *family) describe() *admin.Collection[notice.Webhook] {
-	shown := func(field admin.Field, value func(w *notice.Webhook) any) admin.Shown[notice.Webhook] {
-		return admin.Shown[notice.Webhook]{Field: field, Value: func(_ *admin.Call, it item) any { return value(it.Form) }}
+	shown := func(field admin.Field, value func(w *notice.Webhook) any) admin.ComputedField[notice.Webhook] {
+		return admin.ComputedField[notice.Webhook]{Field: field, Value: func(_ *admin.Call, it item) any { return value(it.Form) }}
 	}
 	return &admin.Collection[notice.Webhook]{
 		Kind: notices.KindWebhook, Object: "webhook", Path: path, Param: "webhookId", UUIDOnly: true, Resource: "webhooks",
@@ -67,7 +67,7 @@ func (f *family) describe() *admin.Collection[notice.Webhook] {
 			{Name: "events", Of: &admin.Field{Type: admin.String, Enum: notice.Types()}, Absent: []any{}, Doc: "Event types to send; default: all. A webhook of the organization also gets those of its workspaces."},
 			{Name: "status", Type: admin.String, Enum: []string{notice.StatusActive, notice.StatusDisabled}, Column: true, UpdateOnly: true, Doc: "The gateway disables a webhook that responds with 410."},
 		},
-		Shown: []admin.Shown[notice.Webhook]{
+		Computed: []admin.ComputedField[notice.Webhook]{
 			shown(admin.Field{Name: "previous_secret_expires_at", Type: admin.Timestamp, Doc: "Until when deliveries are also signed with the previous secret."}, func(w *notice.Webhook) any {
 				if w.PreviousUntil == nil {
 					return nil
@@ -81,7 +81,7 @@ func (f *family) describe() *admin.Collection[notice.Webhook] {
 			if action == "create" {
 				r.Recent = true // its answer shows a secret
 				r.Doc = "Register a webhook. Only this response contains its secret; deliveries are signed with it according to Standard Webhooks."
-				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "secret": secretSchema})
+				r.Response = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "secret": secretSchema})
 				create := r.Do
 				r.Do = func(c *admin.Call) (any, error) {
 					made, err := create(c)
@@ -139,18 +139,18 @@ func (f *family) renew(c *admin.Call, tx *resource.Tx, rec *resource.Record, w *
 // itemRoutes are the routes of one webhook beside those that every record has.
 func (f *family) itemRoutes() []admin.Route {
 	const of = path + "/{webhookId}"
-	routes := f.col.Below(
-		admin.Route{Method: "POST", Path: of + "/rotate-secret", Name: "rotateWebhookSecret", Recent: true, Action: audit.Rotate, Errors: []int{409}, Do: f.col.At("update", f.rotate),
-			Doc:    "Rotate the webhook's secret. For 24 hours deliveries are also signed with the previous one.",
-			Answer: admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "secret": secretSchema, "previous_secret_expires_at": {"type": "string", "format": "date-time"}})},
-		admin.Route{Method: "POST", Path: of + "/ping", Name: "pingWebhook", Action: audit.Manage, Do: f.col.At("update", f.ping),
-			Doc: "Send a test event to the webhook, even if it is disabled. Its deliveries show the result.", Answer: admin.Closed(map[string]admin.Schema{"event_id": {"type": "string"}})},
-		admin.Route{Method: "GET", Path: of + "/deliveries", Name: "listWebhookDeliveries", Query: deliveryQuery, Answer: deliveryList,
-			Doc: "List the deliveries of the last 30 days, newest first.", Do: f.col.At("read", f.ofWebhook(f.list))},
-		admin.Route{Method: "GET", Path: of + "/deliveries/{deliveryId}", Name: "readWebhookDelivery", Answer: admin.Closed(deliverySchema(true)), Errors: []int{404},
-			Doc: "Read a delivery, with what was sent and each attempt.", Do: f.col.At("read", f.ofWebhook(f.read))},
-		admin.Route{Method: "POST", Path: of + "/deliveries/{deliveryId}/redeliver", Name: "redeliverWebhookDelivery", Action: audit.Resend, Errors: []int{404, 409}, Answer: admin.Closed(deliverySchema(true)),
-			Doc: "Send a delivery again, under the same webhook-id and with as many attempts as a new one; a pending delivery is sent now.", Do: f.col.At("update", f.ofWebhook(f.redeliver))},
+	routes := f.col.ItemRoutes(
+		admin.Route{Method: "POST", Path: of + "/rotate-secret", Name: "rotateWebhookSecret", Recent: true, Action: audit.Rotate, Errors: []int{409}, Do: f.col.WithItem("update", f.rotate),
+			Doc:      "Rotate the webhook's secret. For 24 hours deliveries are also signed with the previous one.",
+			Response: admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "secret": secretSchema, "previous_secret_expires_at": {"type": "string", "format": "date-time"}})},
+		admin.Route{Method: "POST", Path: of + "/ping", Name: "pingWebhook", Action: audit.Manage, Do: f.col.WithItem("update", f.ping),
+			Doc: "Send a test event to the webhook, even if it is disabled. Its deliveries show the result.", Response: admin.Closed(map[string]admin.Schema{"event_id": {"type": "string"}})},
+		admin.Route{Method: "GET", Path: of + "/deliveries", Name: "listWebhookDeliveries", Query: deliveryQuery, Response: deliveryList,
+			Doc: "List the deliveries of the last 30 days, newest first.", Do: f.col.WithItem("read", f.ofWebhook(f.list))},
+		admin.Route{Method: "GET", Path: of + "/deliveries/{deliveryId}", Name: "readWebhookDelivery", Response: admin.Closed(deliverySchema(true)), Errors: []int{404},
+			Doc: "Read a delivery, with what was sent and each attempt.", Do: f.col.WithItem("read", f.ofWebhook(f.read))},
+		admin.Route{Method: "POST", Path: of + "/deliveries/{deliveryId}/redeliver", Name: "redeliverWebhookDelivery", Action: audit.Resend, Errors: []int{404, 409}, Response: admin.Closed(deliverySchema(true)),
+			Doc: "Send a delivery again, under the same webhook-id and with as many attempts as a new one; a pending delivery is sent now.", Do: f.col.WithItem("update", f.ofWebhook(f.redeliver))},
 	)
 	return routes
 }
@@ -158,8 +158,8 @@ func (f *family) itemRoutes() []admin.Route {
 func (f *family) rotate(c *admin.Call) (any, error) {
 	var until *time.Time
 	err := f.col.Edit(c, func(tx *resource.Tx, ch *change) error {
-		if ch.Was.PreviousUntil != nil && tx.Now().Before(*ch.Was.PreviousUntil) {
-			return fault.Newf(fault.Conflict, "webhookId", "the previous secret is still used until %s; rotate again after that", ch.Was.PreviousUntil.UTC().Format(time.RFC3339))
+		if ch.OldForm.PreviousUntil != nil && tx.Now().Before(*ch.OldForm.PreviousUntil) {
+			return fault.Newf(fault.Conflict, "webhookId", "the previous secret is still used until %s; rotate again after that", ch.OldForm.PreviousUntil.UTC().Format(time.RFC3339))
 		}
 		err := f.renew(c, tx, ch.Rec, ch.Form)
 		until = ch.Form.PreviousUntil
@@ -243,7 +243,7 @@ func mayShowContent(c *admin.Call, ch *destination) error {
 	}
 	allowed := c.Caller.HasAny(readsLogs)
 	for _, part := range []string{tenant.SeeBodies, tenant.SeeOthers} {
-		sees, err := c.Sees(part)
+		sees, err := c.AllowsView(part)
 		if err != nil {
 			return err
 		}

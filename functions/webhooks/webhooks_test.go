@@ -65,7 +65,7 @@ func newInstallation(t *testing.T) *installation {
 		sealer = d.Sealer
 		return []admin.Family{New(Deps{CheckURL: p.CheckURL, Store: d.Resources.Store(), Now: h.now})}
 	})
-	h.worker = &notice.Worker{Store: h.Store, Directory: &notices.Directory{Resources: resource.New(h.Store, resource.Clock(h.now)), Sealer: sealer}, Via: via, Now: h.now}
+	h.worker = &notice.Worker{Store: h.Store, Directory: &notices.Directory{Resources: resource.New(h.Store, resource.Clock(h.now)), Sealer: sealer}, Transport: via, Now: h.now}
 	return h
 }
 

@@ -32,8 +32,8 @@ func (f *family) deleteRoute() admin.Route {
 	return admin.Route{
 		Method: "DELETE", Path: "/admin/workspaces/{id}", Aliases: []string{"/workspaces/{id}"},
 		Name: "deleteWorkspace", Doc: "Delete a workspace. Requires its name as confirmation; force_delete also deletes its contents.",
-		Scopes: f.workspaces.ScopesFor("delete"), Where: admin.InOrganisation, Role: admin.Admin,
-		Action: audit.Delete, Resource: "workspaces", Answer: admin.Nothing, Errors: []int{409},
+		Scopes: f.workspaces.ScopesFor("delete"), Level: admin.InOrganisation, Role: admin.Admin,
+		Action: audit.Delete, Resource: "workspaces", Response: admin.EmptyResponse, Errors: []int{409},
 		Body: []admin.Field{
 			{Name: "name", Type: admin.String, Required: true, Max: 2 * tenant.MaxName, Doc: "Name of the workspace, with or without its icon."},
 			{Name: "force_delete", Type: admin.Boolean, Doc: "Also delete the contents of the workspace."},

@@ -24,19 +24,19 @@ var memberRoles = []string{membership.Admin, membership.Manager, membership.Memb
 // describeMembers are the members of a workspace. Owners and admins of the organization are
 // admins of it without being members.
 func (f *family) describeMembers() *admin.Collection[membership.Membership] {
-	text := func(name, doc string) admin.Shown[membership.Membership] {
-		return admin.Shown[membership.Membership]{Field: admin.Field{Name: name, Type: admin.String, Doc: doc, Absent: ""}}
+	text := func(name, doc string) admin.ComputedField[membership.Membership] {
+		return admin.ComputedField[membership.Membership]{Field: admin.Field{Name: name, Type: admin.String, Doc: doc, Absent: ""}}
 	}
 	return &admin.Collection[membership.Membership]{
 		Kind: membership.KindMember, Object: "workspace-user", Path: "/admin/workspaces/{id}/users", Aliases: []string{"/workspaces/{id}/users"}, Param: "userId", UUIDOnly: true,
-		Scope: "workspace_users", Where: admin.Shared, WriteRole: admin.Manager, Parent: f.workspaces.AsWorkspace(), Without: []string{"create"},
+		Scope: "workspace_users", Level: admin.Shared, WriteRole: admin.Manager, Parent: f.workspaces.AsWorkspace(), Excluded: []string{"create"},
 		List: admin.List{Query: []admin.Field{
 			{Name: "role", Type: admin.String, Enum: memberRoles, Doc: "Only those with this role."}, {Name: "email", Type: admin.String, Max: 254, Doc: "Only the one with this address."},
 		}, Match: func(c *admin.Call, row *resource.Row) bool {
 			return (!c.Query.HasValue("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.HasValue("email") || row.Fields["email"] == membership.Spelled(c.Query.Text("email")))
 		}},
 		Fields: []admin.Field{{Name: "email", Fixed: true}, {Name: "role", Enum: memberRoles}},
-		Shown: []admin.Shown[membership.Membership]{
+		Computed: []admin.ComputedField[membership.Membership]{
 			text("first_name", ""), text("last_name", ""), text("org_role", "owner, admin or member."),
 			{Field: admin.Field{Name: "workspace_id", Type: admin.String, Required: true}, Value: func(_ *admin.Call, it member) any { return it.Scope.Workspace }},
 			{Field: admin.Field{Name: "scopes", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Doc: "Permissions of the role."}, Value: func(_ *admin.Call, it member) any { return membership.ScopesOf(it.Form.Role) }},
@@ -47,9 +47,9 @@ func (f *family) describeMembers() *admin.Collection[membership.Membership] {
 			switch action {
 			case "update":
 				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Example: membership.Member, Doc: "The role in the workspace."}}
-				r.BodyMode, r.Doc, r.Do = admin.CompleteBody, "Change the role of a member. It cannot exceed the caller's own role.", f.members.At("update", f.setMemberRole)
+				r.BodyMode, r.Doc, r.Do = admin.CompleteBody, "Change the role of a member. It cannot exceed the caller's own role.", f.members.WithItem("update", f.setMemberRole)
 			case "delete":
-				r.Doc, r.Do = "Remove a member. The user's keys in the workspace are deleted.", f.members.At("delete", f.removeMember)
+				r.Doc, r.Do = "Remove a member. The user's keys in the workspace are deleted.", f.members.WithItem("delete", f.removeMember)
 			}
 		},
 	}
@@ -57,13 +57,13 @@ func (f *family) describeMembers() *admin.Collection[membership.Membership] {
 
 // addRoute makes users of the organization members of a workspace.
 func (f *family) addRoute() admin.Route {
-	r := f.members.Below(admin.Route{
+	r := f.members.ItemRoutes(admin.Route{
 		Method: "POST", Path: "/admin/workspaces/{id}/users", Aliases: []string{"/workspaces/{id}/users"}, Name: "addWorkspaceUsers", Action: audit.Create,
 		Makes: "/admin/workspaces/{id}/users/{userId}", Named: map[string]string{"userId": "$request.body#/users/0/id"},
 		Doc:    "Add users of the organization to a workspace, or change the roles of members. Roles cannot exceed the caller's own.",
-		Scopes: f.members.ScopesFor("create"), Answer: admin.Nothing, Errors: []int{409}, Do: f.members.At("create", f.addMembers),
+		Scopes: f.members.ScopesFor("create"), Response: admin.EmptyResponse, Errors: []int{409}, Do: f.members.WithItem("create", f.addMembers),
 		Body: []admin.Field{{Name: "users", Type: admin.Array, Required: true, Min: 1, Max: maxMembers, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
-			{Name: "id", Type: admin.String, Required: true, Min: 1, Max: 64, Refers: "/admin/users", Doc: "Id of the user."}, {Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Example: membership.Member},
+			{Name: "id", Type: admin.String, Required: true, Min: 1, Max: 64, Reference: "/admin/users", Doc: "Id of the user."}, {Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Example: membership.Member},
 		}}}},
 	})
 	return r[0]

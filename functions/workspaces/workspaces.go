@@ -53,15 +53,15 @@ type (
 func (f *family) describe() *admin.Collection[tenant.Workspace] {
 	return &admin.Collection[tenant.Workspace]{
 		Kind: tenant.KindWorkspace, Object: "workspace", Path: "/admin/workspaces", Aliases: []string{"/workspaces"},
-		Scope: "workspaces", Where: admin.Shared, WriteRole: admin.Admin,
-		Slugs: &admin.Slugs{Prefix: "ws-"}, Without: []string{"delete"},
+		Scope: "workspaces", Level: admin.Shared, WriteRole: admin.Admin,
+		Slugs: &admin.Slugs{Prefix: "ws-"}, Excluded: []string{"delete"},
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" {
-				r.Where, r.Named = admin.InOrganisation, map[string]string{"name_format": "plain"}
+				r.Level, r.Named = admin.InOrganisation, map[string]string{"name_format": "plain"}
 			}
 		},
-		May: func(c *admin.Call, _ string, row *resource.Row) bool {
-			return c.Caller.OfOrganisation() || c.Caller.Reaches(row.ID) && row.Status != resource.StatusArchived
+		Authorize: func(c *admin.Call, _ string, row *resource.Row) bool {
+			return c.Caller.OfOrganisation() || c.Caller.MayAccess(row.ID) && row.Status != resource.StatusArchived
 		},
 		List: admin.List{Status: true, Match: matches, Query: []admin.Field{
 			{Name: "name", Type: admin.String, Max: tenant.MaxName, Doc: "Part of the name, case-sensitive."},
@@ -74,7 +74,7 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 			{Name: "description", Absent: ""},
 			{Name: "icon", Absent: "", Doc: "An emoji; empty removes it."},
 			{Name: "defaults", Merge: true, Open: true, Doc: "Defaults of every request of the workspace."},
-			{Name: "users", Type: admin.Array, Of: &admin.Field{Type: admin.String, Min: 1, Max: 64, Refers: "/admin/users"}, Max: maxFirst, CreateOnly: true, Trigger: true, Doc: "Ids of the organization's users that become its admins."},
+			{Name: "users", Type: admin.Array, Of: &admin.Field{Type: admin.String, Min: 1, Max: 64, Reference: "/admin/users"}, Max: maxFirst, CreateOnly: true, Trigger: true, Doc: "Ids of the organization's users that become its admins."},
 		},
 		Limits: &admin.Limits[tenant.Workspace]{
 			Ledger: f.Ledger, Place: ledger.OnWorkspace,
@@ -83,14 +83,14 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 				return tenant.WorkspaceSubject(inside(it.Record), it.Name, it.Rev, it.Form)
 			},
 		},
-		Shown: []admin.Shown[tenant.Workspace]{
+		Computed: []admin.ComputedField[tenant.Workspace]{
 			{Field: admin.Field{Name: "name", Type: admin.String, Required: true}, Value: displayName},
 			{Field: admin.Field{Name: "is_default", Type: admin.Integer, Required: true}, Value: func(_ *admin.Call, it item) any { return admin.Flag(it.Form.IsDefault) }},
 			{Field: admin.Field{Name: "defaults", Type: admin.Object, Required: true, Open: true}, Value: shownDefaults},
 			{Field: usersField},
 		},
 		Check: func(_ *admin.Call, ch *change) []fault.Detail {
-			if ch.Old != nil && ch.Rec.Name == withIcon(ch.Old.Name, ch.Was.Icon) {
+			if ch.Old != nil && ch.Rec.Name == withIcon(ch.Old.Name, ch.OldForm.Icon) {
 				ch.Rec.Name = ch.Old.Name // a read is sent back
 			}
 			return ch.Form.Validate(ch.Rec.Name)
@@ -102,7 +102,7 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 			if err := checkGuardrails(tx, ch); err != nil {
 				return err
 			}
-			return useConfig(tx, ch.Rec, ch.Was.Defaults.UserAPIKeyConfig, ch.Form)
+			return useConfig(tx, ch.Rec, ch.OldForm.Defaults.UserAPIKeyConfig, ch.Form)
 		},
 		After: func(c *admin.Call, tx *resource.Tx, ch *change) error {
 			if !ch.Creates() {
@@ -173,8 +173,8 @@ func shownDefaults(_ *admin.Call, it item) any {
 func checkGuardrails(tx *resource.Tx, ch *change) error {
 	var bad []fault.Detail
 	for field, lists := range map[string][2][]string{
-		"defaults.input_guardrails":  {ch.Was.Defaults.InputGuardrails, ch.Form.Defaults.InputGuardrails},
-		"defaults.output_guardrails": {ch.Was.Defaults.OutputGuardrails, ch.Form.Defaults.OutputGuardrails},
+		"defaults.input_guardrails":  {ch.OldForm.Defaults.InputGuardrails, ch.Form.Defaults.InputGuardrails},
+		"defaults.output_guardrails": {ch.OldForm.Defaults.OutputGuardrails, ch.Form.Defaults.OutputGuardrails},
 	} {
 		for i, ref := range lists[1] {
 			if slices.Contains(lists[0], ref) {
@@ -207,7 +207,7 @@ func useConfig(tx *resource.Tx, rec *resource.Record, was string, w *tenant.Work
 	if *ref == was {
 		return nil
 	}
-	cfg, err := admin.Refer(tx, rec.Ref(), inside(rec), route.KindConfig, "defaults.user_api_key_config", was, *ref)
+	cfg, err := admin.AddReference(tx, rec.Ref(), inside(rec), route.KindConfig, "defaults.user_api_key_config", was, *ref)
 	*ref = cfg.Slug
 	return err
 }

@@ -232,7 +232,7 @@ func cause(err error) error {
 	return err
 }
 
-var explainVerb = Verb{Name: "explain", Args: "<log id|trace id>", Summary: "Explain why a request went where it went", Words: []string{"--workspace"}, Run: explain}
+var explainVerb = Verb{Name: "explain", Args: "<log id|trace id>", Summary: "Explain why a request went where it went", Path: []string{"--workspace"}, Run: explain}
 
 // maxExplained limits how many logs of one trace are explained.
 const maxExplained = 50

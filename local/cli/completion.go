@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-var completionVerb = Verb{Name: "completion", Args: "bash|zsh|fish", Summary: "Print a completion script for a shell", Words: []string{"bash", "zsh", "fish"}, Run: completion}
+var completionVerb = Verb{Name: "completion", Args: "bash|zsh|fish", Summary: "Print a completion script for a shell", Path: []string{"bash", "zsh", "fish"}, Run: completion}
 
 func completion(_ context.Context, e Env) int {
 	args, _, err := e.Parse(Flags("completion"), 1, 1)
@@ -34,8 +34,8 @@ func completion(_ context.Context, e Env) int {
 func bashCompletion(w io.Writer) {
 	fmt.Fprintf(w, "_gateway() {\n  local cur=${COMP_WORDS[COMP_CWORD]} words=\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    words=%q\n  else\n    case \"${COMP_WORDS[1]}\" in\n", strings.Join(names(), " "))
 	for _, v := range listed {
-		if len(v.Words) > 0 {
-			fmt.Fprintf(w, "      %s) words=%q ;;\n", v.Name, strings.Join(v.Words, " "))
+		if len(v.Path) > 0 {
+			fmt.Fprintf(w, "      %s) words=%q ;;\n", v.Name, strings.Join(v.Path, " "))
 		}
 	}
 	fmt.Fprint(w, "    esac\n    words=\"$words --json --help\"\n  fi\n  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\ncomplete -o default -F _gateway gateway\n")
@@ -46,8 +46,8 @@ func fishCompletion(w io.Writer) {
 		fmt.Fprintf(w, "complete -c gateway -n __fish_use_subcommand -f -a %s -d %q\n", v.Name, v.Summary)
 	}
 	for _, v := range listed {
-		if len(v.Words) > 0 {
-			fmt.Fprintf(w, "complete -c gateway -n '__fish_seen_subcommand_from %s' -a %q\n", v.Name, strings.Join(v.Words, " "))
+		if len(v.Path) > 0 {
+			fmt.Fprintf(w, "complete -c gateway -n '__fish_seen_subcommand_from %s' -a %q\n", v.Name, strings.Join(v.Path, " "))
 		}
 	}
 	fmt.Fprint(w, "complete -c gateway -l json -d 'print JSON'\ncomplete -c gateway -l help -d 'show the usage'\n")
@@ -138,6 +138,6 @@ func names() []string {
 
 // recoverVerb is listed here; the command brings what it runs, because it opens the stores.
 var recoverVerb = Verb{
-	Name: "recover", Args: "[-data folder] [--organization id]", Words: []string{"-data", "--organization"},
+	Name: "recover", Args: "[-data folder] [--organization id]", Path: []string{"-data", "--organization"},
 	Summary: "Make a new admin key from the local files, when the admin key is lost",
 }

@@ -17,7 +17,7 @@ import (
 	"gateway/shared/wire/release"
 )
 
-var doctorVerb = Verb{Name: "doctor", Summary: "Check the connection to the gateway, the key and every provider; each failure has a fix", Words: []string{"--no-requests"}, Run: doctor}
+var doctorVerb = Verb{Name: "doctor", Summary: "Check the connection to the gateway, the key and every provider; each failure has a fix", Path: []string{"--no-requests"}, Run: doctor}
 
 // Results of a check.
 const (

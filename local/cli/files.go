@@ -155,7 +155,7 @@ func (e Env) writeDone(d *done) error {
 
 var exportVerb = Verb{Name: "export", Summary: "Print the organization as one YAML file, secrets as ${NAME}", Run: export}
 
-var applyVerb = Verb{Name: "apply", Args: "-f <file> [--plan] [--yes] [--prune]", Summary: "Apply the declared state of a file to the gateway", Run: apply, Words: []string{"-f", "--plan", "--yes", "--prune"}}
+var applyVerb = Verb{Name: "apply", Args: "-f <file> [--plan] [--yes] [--prune]", Summary: "Apply the declared state of a file to the gateway", Run: apply, Path: []string{"-f", "--plan", "--yes", "--prune"}}
 
 func export(ctx context.Context, e Env) int {
 	_, asJSON, err := e.Parse(Flags("export"), 0, 0)

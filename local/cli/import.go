@@ -17,7 +17,7 @@ import (
 )
 
 var importVerb = Verb{
-	Name: "import", Args: "litellm <file> | bifrost <file> | openrouter [file] | reference --url <address> --key-env <name>", Words: []string{"litellm", "bifrost", "openrouter", "reference", "--apply", "--workspace"},
+	Name: "import", Args: "litellm <file> | bifrost <file> | openrouter [file] | reference --url <address> --key-env <name>", Path: []string{"litellm", "bifrost", "openrouter", "reference", "--apply", "--workspace"},
 	Summary: "Import from another gateway; a dry run without --apply", Run: importFrom,
 }
 
@@ -185,7 +185,7 @@ func (e Env) reference(ctx context.Context, f importFlags) (*migrate.Result, err
 	if err != nil {
 		return nil, err
 	}
-	result.Remind()
+	result.AddSecretTodos()
 	return result, nil
 }
 
@@ -268,11 +268,11 @@ func (e Env) importPlan(ctx context.Context, result *migrate.Result, f importFla
 		if err != nil {
 			return nil, err
 		}
-		if at.Own && len(main) > 1 {
+		if at.FromKey && len(main) > 1 {
 			return nil, errors.New("teams become workspaces, which needs a key of the organization")
 		}
-		main[0].Name, options.OwnWorkspace, out.Workspace = at.Name, at.Own, at.Slug
-		if len(main[0].Sections["configs"]) > 0 && (at.Own || at.Slug != "") {
+		main[0].Name, options.OwnWorkspace, out.Workspace = at.Name, at.FromKey, at.Slug
+		if len(main[0].Sections["configs"]) > 0 && (at.FromKey || at.Slug != "") {
 			name, err := declare.DefaultConfig(ctx, c, at.Slug)
 			if err != nil {
 				return nil, err
@@ -283,7 +283,7 @@ func (e Env) importPlan(ctx context.Context, result *migrate.Result, f importFla
 		}
 	}
 	if options.Inactive = f.inactive || f.url != ""; f.inactive {
-		result.Remind()
+		result.AddSecretTodos()
 	}
 	plan, err := declare.Make(ctx, c, result.Document, options)
 	if err != nil {

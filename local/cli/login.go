@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-var loginVerb = Verb{Name: "login", Summary: "Sign in at the gateway as a user, with a browser on this or another device", Words: []string{"--no-browser", "--out"}, Run: login}
+var loginVerb = Verb{Name: "login", Summary: "Sign in at the gateway as a user, with a browser on this or another device", Path: []string{"--no-browser", "--out"}, Run: login}
 
 // clientID is that of the gateway's own command line.
 const clientID = "gateway-cli"

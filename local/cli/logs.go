@@ -22,7 +22,7 @@ import (
 	"gateway/shared/route"
 )
 
-var logsVerb = Verb{Name: "logs", Args: "tail", Summary: "Follow the log: one line per request as it ends", Words: []string{"tail", "--filter", "--limit", "--workspace"}, Run: logs}
+var logsVerb = Verb{Name: "logs", Args: "tail", Summary: "Follow the log: one line per request as it ends", Path: []string{"tail", "--filter", "--limit", "--workspace"}, Run: logs}
 
 // filters collects flags of the form name=value.
 type filters struct{ url.Values }

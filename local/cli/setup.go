@@ -20,7 +20,7 @@ import (
 
 var setupVerb = Verb{
 	Name: "setup", Args: "claude-code|codex|opencode", Summary: "Point a coding agent of this user at the gateway, or undo that",
-	Words: []string{"claude-code", "codex", "opencode", "--undo", "--yes", "--model", "--workspace"}, Run: setup,
+	Path: []string{"claude-code", "codex", "opencode", "--undo", "--yes", "--model", "--workspace"}, Run: setup,
 }
 
 // setupResult is the output with --json.

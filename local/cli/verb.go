@@ -48,7 +48,7 @@ type Verb struct {
 	Name    string
 	Args    string // the usage after the name, such as "<file>"
 	Summary string // one imperative phrase
-	Words   []string
+	Path    []string
 	Run     func(context.Context, Env) int
 }
 
@@ -222,7 +222,7 @@ func commitOf(settings []debug.BuildSetting) string {
 
 var envVerb = Verb{
 	Name: "env", Args: "[sdk]", Summary: "Print the variables that point SDKs at the gateway",
-	Words: []string{"openai", "anthropic", "gemini", "bedrock", "cohere", "--shell"}, Run: printEnv,
+	Path: []string{"openai", "anthropic", "gemini", "bedrock", "cohere", "--shell"}, Run: printEnv,
 }
 
 // sdk is a family of client libraries: which variables it reads.

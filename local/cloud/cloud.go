@@ -32,18 +32,18 @@ import (
 	"gateway/shared/testkit/standin"
 )
 
-// Side provides the AWS parts of the local gateway.
-type Side struct{}
+// Backends provides the AWS parts of the local gateway.
+type Backends struct{}
 
 // Configure makes the process find its credentials as AWS's command line does.
-func (Side) Configure() { onaws.Use(profiles.Load) }
+func (Backends) Configure() { onaws.Use(profiles.Load) }
 
 // Advise puts advice in front of an error of AWS.
-func (Side) Advise(err error) error { return onaws.Advise(err) }
+func (Backends) Advise(err error) error { return onaws.Advise(err) }
 
 // Backends returns the backends of a gateway that writes usage events to a journal, like the
 // container.
-func (Side) Backends(ctx context.Context) (app.Backends, error) {
+func (Backends) Backends(ctx context.Context) (app.Backends, error) {
 	if err := prepareEndpoint(ctx); err != nil {
 		return app.Backends{}, err
 	}
@@ -51,7 +51,7 @@ func (Side) Backends(ctx context.Context) (app.Backends, error) {
 }
 
 // Core returns the core of a gateway that serves requests by functions.
-func (Side) Core(ctx context.Context) (*app.Core, error) {
+func (Backends) Core(ctx context.Context) (*app.Core, error) {
 	if err := prepareEndpoint(ctx); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (Side) Core(ctx context.Context) (*app.Core, error) {
 // name of a resource. The emulators lose their data when the process ends, so this run's
 // journals are in a temporary folder: StartEmulators returns it, or "" without emulators. end stops
 // the emulators and deletes the folder.
-func (Side) StartEmulators(ctx context.Context, log io.Writer) (data string, end func() error, err error) {
+func (Backends) StartEmulators(ctx context.Context, log io.Writer) (data string, end func() error, err error) {
 	if elsewhere() || named() {
 		return "", func() error { return nil }, nil
 	}
@@ -118,7 +118,7 @@ func named() bool {
 // folder of the container's journal. allow and trusted are what may be called besides
 // public addresses, and by plain HTTP. Close stops the functions; call it after an error
 // too.
-func (Side) Functions(ctx context.Context, core *app.Core, dir, data, allow, trusted string) (serve http.Handler, workers []func(context.Context) error, close func() error, err error) {
+func (Backends) Functions(ctx context.Context, core *app.Core, dir, data, allow, trusted string) (serve http.Handler, workers []func(context.Context) error, close func() error, err error) {
 	close = func() error { return nil }
 	root, err := source.Root()
 	if err != nil {
@@ -141,7 +141,7 @@ func (Side) Functions(ctx context.Context, core *app.Core, dir, data, allow, tru
 }
 
 // workersOf give events to the functions of the workers, as event sources and schedules do.
-func workersOf(ctx context.Context, shim *onlambda.Shim, core *app.Core) ([]func(context.Context) error, error) {
+func workersOf(ctx context.Context, shim *onlambda.Platform, core *app.Core) ([]func(context.Context) error, error) {
 	cfg, err := onaws.Config(ctx)
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func workersOf(ctx context.Context, shim *onlambda.Shim, core *app.Core) ([]func
 // closeTime is how long events under way may take when the process stops.
 const closeTime = 30 * time.Second
 
-func closeShim(s *onlambda.Shim) error {
+func closeShim(s *onlambda.Platform) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	return s.Close(ctx)

@@ -124,31 +124,31 @@ func list(ctx context.Context, api API, path string, query url.Values) ([]map[st
 	}
 }
 
-// Place is the workspace that an import writes to.
-type Place struct {
+// Target is the workspace that an import writes to.
+type Target struct {
 	Slug, Name string // Slug is empty if the workspace does not exist yet
-	Own        bool   // it is that of a workspace key
+	FromKey    bool   // it is that of a workspace key
 }
 
 // FindWorkspace returns the workspace with a slug or name. Without one, it is that of a
 // workspace key, else the default one of the organization.
-func FindWorkspace(ctx context.Context, api API, want string) (Place, error) {
+func FindWorkspace(ctx context.Context, api API, want string) (Target, error) {
 	rows, err := list(ctx, api, "/admin/workspaces", url.Values{"name_format": {"plain"}})
 	var refused *Error
 	if errors.As(err, &refused) && (refused.Status == http.StatusForbidden || refused.Status == http.StatusNotFound) && want == "" {
-		return Place{Own: true}, nil
+		return Target{FromKey: true}, nil
 	}
 	if err != nil {
-		return Place{}, err
+		return Target{}, err
 	}
 	for _, row := range rows {
 		slug, _ := row["slug"].(string)
 		name, _ := row["name"].(string)
 		if row["status"] != "archived" && (want == "" && flagNumber(row["is_default"]) == "1" || want != "" && (want == slug || want == name)) {
-			return Place{Slug: slug, Name: name}, nil
+			return Target{Slug: slug, Name: name}, nil
 		}
 	}
-	return Place{Name: want, Own: want == ""}, nil
+	return Target{Name: want, FromKey: want == ""}, nil
 }
 
 // DefaultConfig returns the name of the default config of a workspace; "" if there is none,

@@ -38,7 +38,7 @@ type Workspace struct {
 // Resource is one declared resource. Its fields are named as in the API. Slug is a label by
 // which other resources refer to it; the gateway may give it another one.
 type Resource struct {
-	At     document.Place
+	At     document.Position
 	Fields map[string]any
 }
 

@@ -22,7 +22,7 @@ func TestParseReadsValuesWithTheirPlaces(t *testing.T) {
 	if got := n.Value(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%#v", got)
 	}
-	if at := n.Get("b").Items()[0].Get("z").At; at != (Place{"f.yaml", 5, 8}) {
+	if at := n.Get("b").Items()[0].Get("z").At; at != (Position{"f.yaml", 5, 8}) {
 		t.Error(at)
 	}
 }
@@ -35,7 +35,7 @@ func TestParseReadsJSONWithPlaces(t *testing.T) {
 	if got := n.Value(); !reflect.DeepEqual(got, map[string]any{"a": []any{json.Number("1"), map[string]any{"b": "x"}}, "c": nil}) {
 		t.Errorf("%#v", got)
 	}
-	if at := n.Get("a").Items()[1].Get("b").At; at != (Place{"c.json", 2, 17}) {
+	if at := n.Get("a").Items()[1].Get("b").At; at != (Position{"c.json", 2, 17}) {
 		t.Error(at)
 	}
 }
@@ -98,12 +98,12 @@ func TestFolderReadsNothingOutsideOfIt(t *testing.T) {
 	}
 	defer f.Close()
 	for _, ok := range []string{name, "sub/more.yaml", "./main.yaml"} {
-		if _, err := f.Read(ok, Place{}); err != nil {
+		if _, err := f.Read(ok, Position{}); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, bad := range []string{"../secret.yaml", "link.yaml", filepath.Join(dir, "secret.yaml"), "sub", "none.yaml", "sub/../../secret.yaml", ""} {
-		if n, err := f.Read(bad, Place{"main.yaml", 3, 1}); err == nil || n != nil || !strings.HasPrefix(err.Error(), "main.yaml:3:1: ") {
+		if n, err := f.Read(bad, Position{"main.yaml", 3, 1}); err == nil || n != nil || !strings.HasPrefix(err.Error(), "main.yaml:3:1: ") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

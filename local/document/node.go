@@ -34,13 +34,13 @@ func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a text", "a list", "a mapping"}[k]
 }
 
-// Place is a position in a file. Line and Column begin with 1.
-type Place struct {
+// Position is a position in a file. Line and Column begin with 1.
+type Position struct {
 	File         string
 	Line, Column int
 }
 
-func (p Place) String() string {
+func (p Position) String() string {
 	if p.Line == 0 {
 		return p.File
 	}
@@ -49,7 +49,7 @@ func (p Place) String() string {
 
 // Node is one value of a file. A nil *Node is an absent value: its kind is Null.
 type Node struct {
-	At     Place
+	At     Position
 	kind   Kind
 	scalar string // of Bool, Number and Text
 	items  []*Node
@@ -59,7 +59,7 @@ type Node struct {
 // Field is one entry of a mapping.
 type Field struct {
 	Name  string
-	At    Place
+	At    Position
 	Value *Node
 }
 
@@ -144,7 +144,7 @@ func (n *Node) Value() any {
 
 // Error is a fault in a file.
 type Error struct {
-	At      Place
+	At      Position
 	Path    string // of the value, such as model_list[0].model_name; may be empty
 	Message string
 }
@@ -158,7 +158,7 @@ func (e *Error) Error() string {
 }
 
 // Errorf returns an *Error at a place.
-func Errorf(at Place, path, format string, args ...any) *Error {
+func Errorf(at Position, path, format string, args ...any) *Error {
 	return &Error{at, path, fmt.Sprintf(format, args...)}
 }
 
@@ -220,7 +220,7 @@ func Open(path string, max int) (*Folder, string, error) {
 func (f *Folder) Close() error { return f.root.Close() }
 
 // Read parses a file of the folder. at is the place of the name, for errors.
-func (f *Folder) Read(name string, at Place) (*Node, error) {
+func (f *Folder) Read(name string, at Position) (*Node, error) {
 	refuse := func(message string) error {
 		if at.File == "" {
 			at.File = name

@@ -26,31 +26,31 @@ const (
 // empty document is null.
 func Parse(name string, raw []byte) (n *Node, err error) {
 	if len(raw) > MaxBytes {
-		return nil, Errorf(Place{File: name}, "", "has %d bytes; %d are allowed", len(raw), MaxBytes)
+		return nil, Errorf(Position{File: name}, "", "has %d bytes; %d are allowed", len(raw), MaxBytes)
 	}
 	raw = bytes.TrimPrefix(raw, []byte("\ufeff"))
 	if at := tooMany(raw); at > 0 {
-		return nil, Errorf(Place{File: name, Line: at, Column: 1}, "", "has too many values; about %d are allowed", maxMarks)
+		return nil, Errorf(Position{File: name, Line: at, Column: 1}, "", "has too many values; about %d are allowed", maxMarks)
 	}
 	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) > 0 && first[0] == '{' && json.Valid(raw) {
 		return parseJSON(name, raw)
 	}
 	defer func() {
 		if r := recover(); r != nil { // a fault of the parser, not of ours
-			n, err = nil, Errorf(Place{File: name}, "", "cannot be read as YAML")
+			n, err = nil, Errorf(Position{File: name}, "", "cannot be read as YAML")
 		}
 	}()
 	d := yaml.NewDecoder(bytes.NewReader(raw))
 	var root yaml.Node
 	switch err := d.Decode(&root); {
 	case errors.Is(err, io.EOF):
-		return &Node{At: Place{name, 1, 1}}, nil
+		return &Node{At: Position{name, 1, 1}}, nil
 	case err != nil:
 		return nil, syntax(name, err)
 	}
 	var second yaml.Node
 	if err := d.Decode(&second); err == nil {
-		return nil, Errorf(Place{name, second.Line, max(second.Column, 1)}, "", "a second document begins here; one is allowed")
+		return nil, Errorf(Position{name, second.Line, max(second.Column, 1)}, "", "a second document begins here; one is allowed")
 	} else if !errors.Is(err, io.EOF) {
 		return nil, syntax(name, err)
 	}
@@ -81,7 +81,7 @@ var yamlLine = regexp.MustCompile(`^yaml: (?:unmarshal errors:\s*)?(?:line (\d+)
 // syntax gives an error of the parser the place in the file.
 func syntax(name string, err error) error {
 	text := err.Error()
-	at := Place{File: name}
+	at := Position{File: name}
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		text = text[len(m[0]):]
 		if line, err := strconv.Atoi(m[1]); err == nil {
@@ -100,7 +100,7 @@ type reader struct {
 	nodes int
 }
 
-func (r *reader) at(n *yaml.Node) Place { return Place{r.file, n.Line, n.Column} }
+func (r *reader) at(n *yaml.Node) Position { return Position{r.file, n.Line, n.Column} }
 
 func (r *reader) node(n *yaml.Node, depth int) (*Node, error) {
 	at := r.at(n)
@@ -258,7 +258,7 @@ type jsonReader struct {
 }
 
 // place is where the next value begins.
-func (j *jsonReader) place() Place {
+func (j *jsonReader) place() Position {
 	to := int(j.d.InputOffset())
 	for to < len(j.raw) && bytes.IndexByte([]byte(" \t\r\n,:"), j.raw[to]) >= 0 {
 		to++
@@ -269,7 +269,7 @@ func (j *jsonReader) place() Place {
 			j.start = j.offset + 1
 		}
 	}
-	return Place{j.file, j.line, to - j.start + 1}
+	return Position{j.file, j.line, to - j.start + 1}
 }
 
 func (j *jsonReader) value(depth int) (*Node, error) {
@@ -297,7 +297,7 @@ func (j *jsonReader) value(depth int) (*Node, error) {
 	return &Node{At: at}, nil
 }
 
-func (j *jsonReader) compound(open json.Delim, at Place, depth int) (*Node, error) {
+func (j *jsonReader) compound(open json.Delim, at Position, depth int) (*Node, error) {
 	out := &Node{At: at, kind: Map}
 	if open == '[' {
 		out.kind = List

@@ -61,7 +61,7 @@ func Open(ctx context.Context, dir string, o Options) (*Stores, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	var audit queue.Queue = s.queues.Queue("audit", maxAttempts)
-	s.Backends = app.Backends{Store: s.tables, Embedded: true, Bucket: bucket, Audit: audit, Runs: s.queues.Queue("batches", maxAttempts), Exports: s.queues.Queue("exports", maxAttempts), Sealer: seal.New(master, nil)}
+	s.Backends = app.Backends{Store: s.tables, Embedded: true, Bucket: bucket, Audit: audit, RunQueue: s.queues.Queue("batches", maxAttempts), Exports: s.queues.Queue("exports", maxAttempts), Sealer: seal.New(master, nil)}
 	return s, nil
 }
 

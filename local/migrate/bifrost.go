@@ -18,7 +18,7 @@ func Bifrost(path string, getenv func(string) string) (*Result, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	root, err := folder.Read(name, document.Place{})
+	root, err := folder.Read(name, document.Position{})
 	if err != nil {
 		return nil, err
 	}

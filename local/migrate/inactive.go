@@ -7,9 +7,9 @@ import (
 	"gateway/local/declare"
 )
 
-// Remind adds a to-do for everything that lacks a secret, which an import that leaves it
+// AddSecretTodos adds a to-do for everything that lacks a secret, which an import that leaves it
 // inactive creates nevertheless.
-func (r *Result) Remind() {
+func (r *Result) AddSecretTodos() {
 	remind := func(section string, list []*declare.Resource) {
 		for _, res := range list {
 			if names := r.unknown(res.Fields); len(names) > 0 {

@@ -65,7 +65,7 @@ func readLiteLLM(path string) ([]*document.Node, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	root, err := folder.Read(name, document.Place{})
+	root, err := folder.Read(name, document.Position{})
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +286,7 @@ func OpenRouter(path string, getenv func(string) string) (*Result, error) {
 			return nil, err
 		}
 		defer folder.Close()
-		root, err := folder.Read(name, document.Place{})
+		root, err := folder.Read(name, document.Position{})
 		if err != nil {
 			return nil, err
 		}

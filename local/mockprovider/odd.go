@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Odd is an answer that reports usage in an unusual way, and what the provider charges for
+// UnusualUsage is an answer that reports usage in an unusual way, and what the provider charges for
 // it.
-type Odd struct {
+type UnusualUsage struct {
 	Name string
 	// Wire is the format: chat, messages, responses, generate, converse, images,
 	// transcription, speech, rerank or embeddings.
@@ -19,21 +19,21 @@ type Odd struct {
 	Usage string
 	// Output are items of a response that come before its text.
 	Output string
-	// Answers is the model that a message names, where it is not Model: the provider fell back.
-	Answers string
+	// ResponseModel is the model that a message names, where it is not Model: the provider fell back.
+	ResponseModel string
 	// Stop is the reason for the end, where it is unusual, with the members beside it.
 	Stop string
 	// Events is a stream instead of the answer, as data of events; its text is up to the
 	// caller.
 	Events []string
-	// Asked are the request fields that make a provider respond like this.
-	Asked string
+	// Fields are the request fields that make a provider respond like this.
+	Fields string
 	// NanoDollars is what the request costs.
 	NanoDollars int64
 }
 
-// AnswerOdd makes the next request be answered and billed as o says.
-func (s *Server) AnswerOdd(o *Odd) { s.odd.Store(o) }
+// RespondUnusually makes the next request be answered and billed as o says.
+func (s *Server) RespondUnusually(o *UnusualUsage) { s.odd.Store(o) }
 
 // oddly answers with the odd answer that was ordered; false when none was.
 func (x *exchange) oddly() bool {
@@ -74,7 +74,7 @@ func oddEvent(wire, data string) []byte {
 }
 
 // plain is the answer in one piece.
-func (o *Odd) plain() string {
+func (o *UnusualUsage) plain() string {
 	stop := func(usual string) string {
 		if o.Stop != "" {
 			return o.Stop
@@ -89,7 +89,7 @@ func (o *Odd) plain() string {
 	case "chat":
 		return `{"id":"chatcmpl-odd","object":"chat.completion","created":1,"model":"` + o.Model + `","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]` + usage + `}`
 	case "messages":
-		return `{"id":"msg_odd","type":"message","role":"assistant","model":"` + cmp.Or(o.Answers, o.Model) + `","content":[{"type":"text","text":"Hi"}],` + stop(`"stop_reason":"end_turn"`) + `,"stop_sequence":null` + usage + `}`
+		return `{"id":"msg_odd","type":"message","role":"assistant","model":"` + cmp.Or(o.ResponseModel, o.Model) + `","content":[{"type":"text","text":"Hi"}],` + stop(`"stop_reason":"end_turn"`) + `,"stop_sequence":null` + usage + `}`
 	case "responses":
 		return oddResponse(o.Model, o.Output, usage)
 	case "generate":

@@ -46,7 +46,7 @@ type Server struct {
 	caches  promptCaches
 	objects resources
 	serial  atomic.Int64
-	odd     atomic.Pointer[Odd]
+	odd     atomic.Pointer[UnusualUsage]
 
 	url     string // set by Listen
 	http    *http.Server

@@ -38,7 +38,7 @@ const (
 	workerTimeout   = 5 * time.Minute
 )
 
-// Options of a Shim.
+// Options of a Platform.
 type Options struct {
 	// Dir holds <function>/bootstrap, as scripts/lambdas.sh builds them for this
 	// machine.
@@ -62,9 +62,9 @@ type Options struct {
 	Max int
 }
 
-// Shim is the edge, the API and the platform of the functions. It is safe for
+// Platform is the edge, the API and the platform of the functions. It is safe for
 // concurrent use.
-type Shim struct {
+type Platform struct {
 	o         Options
 	container once[http.Handler]
 
@@ -93,10 +93,10 @@ func (o *once[T]) get(make func() (T, error)) (T, error) {
 }
 
 // New makes a shim. A function starts with its first event.
-func New(o Options) *Shim { return &Shim{o: o, pools: map[string]*once[*runtimeapi.Pool]{}} }
+func New(o Options) *Platform { return &Platform{o: o, pools: map[string]*once[*runtimeapi.Pool]{}} }
 
 // toContainer returns the handler that passes requests to the container.
-func (s *Shim) toContainer(ctx context.Context) (http.Handler, error) {
+func (s *Platform) toContainer(ctx context.Context) (http.Handler, error) {
 	return s.container.get(func() (http.Handler, error) {
 		addr, err := s.o.Container(context.WithoutCancel(ctx))
 		if err != nil {
@@ -134,7 +134,7 @@ func Build(ctx context.Context, root, dir string, names ...string) error {
 }
 
 // pool returns the environments of a function.
-func (s *Shim) pool(ctx context.Context, name string) (*runtimeapi.Pool, error) {
+func (s *Platform) pool(ctx context.Context, name string) (*runtimeapi.Pool, error) {
 	s.mu.Lock()
 	p := s.pools[name]
 	if p == nil {
@@ -157,13 +157,13 @@ func (s *Shim) pool(ctx context.Context, name string) (*runtimeapi.Pool, error) 
 }
 
 // Prepare makes a function ready for its first event.
-func (s *Shim) Prepare(ctx context.Context, name string) error {
+func (s *Platform) Prepare(ctx context.Context, name string) error {
 	_, err := s.pool(ctx, name)
 	return err
 }
 
 // Started is how many environments a function has had, that is, its cold starts.
-func (s *Shim) Started(ctx context.Context, name string) int {
+func (s *Platform) Started(ctx context.Context, name string) int {
 	p, err := s.pool(ctx, name)
 	if err != nil {
 		return 0
@@ -173,7 +173,7 @@ func (s *Shim) Started(ctx context.Context, name string) int {
 
 // Running is how many events of a function have not been settled: Lambda may freeze its
 // environments when there are none.
-func (s *Shim) Running(ctx context.Context, name string) int {
+func (s *Platform) Running(ctx context.Context, name string) int {
 	p, err := s.pool(ctx, name)
 	if err != nil {
 		return 0
@@ -182,7 +182,7 @@ func (s *Shim) Running(ctx context.Context, name string) int {
 }
 
 // Close ends each function once its events are done, or when ctx ends.
-func (s *Shim) Close(ctx context.Context) error {
+func (s *Platform) Close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
@@ -203,7 +203,7 @@ const (
 )
 
 // ServeHTTP routes a request as the edge does.
-func (s *Shim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/v1")
 	if r.URL.Path == "/healthz" {
 		w.WriteHeader(http.StatusOK)
@@ -230,7 +230,7 @@ func (s *Shim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if route.Place == placement.Container {
-		place = route.Without
+		place = route.WithoutContainer
 	}
 	if place == placement.Refused {
 		refuse(w, refused(route.Status))
@@ -255,7 +255,7 @@ func refuse(w http.ResponseWriter, f *fault.Fault) {
 }
 
 // invoke answers with what the family's function answers to the request's event.
-func (s *Shim) invoke(w http.ResponseWriter, r *http.Request, route placement.Route) {
+func (s *Platform) invoke(w http.ResponseWriter, r *http.Request, route placement.Route) {
 	ev, err := s.Event(r, route)
 	if err != nil {
 		refuse(w, fault.From(err))
@@ -286,7 +286,7 @@ func (s *Shim) invoke(w http.ResponseWriter, r *http.Request, route placement.Ro
 }
 
 // start gives a function an event.
-func (s *Shim) start(ctx context.Context, function string, event []byte, timeout time.Duration) (*runtimeapi.Answer, error) {
+func (s *Platform) start(ctx context.Context, function string, event []byte, timeout time.Duration) (*runtimeapi.Response, error) {
 	p, err := s.pool(ctx, function)
 	if err != nil {
 		return nil, err
@@ -295,7 +295,7 @@ func (s *Shim) start(ctx context.Context, function string, event []byte, timeout
 }
 
 // broken answers as API Gateway does when a function fails.
-func (s *Shim) broken(w http.ResponseWriter, what string, err error) {
+func (s *Platform) broken(w http.ResponseWriter, what string, err error) {
 	f := fault.Internal(err)
 	f.StatusCode = http.StatusBadGateway
 	_, _ = fmt.Fprintf(s.o.Log, "%s: %v\n", what, err)
@@ -324,7 +324,7 @@ func copyFlushing(w http.ResponseWriter, body io.Reader) error {
 	}
 }
 
-func answerWhole(w http.ResponseWriter, a *runtimeapi.Answer) {
+func answerWhole(w http.ResponseWriter, a *runtimeapi.Response) {
 	var out events.APIGatewayProxyResponse
 	if err := json.NewDecoder(a.Body).Decode(&out); err != nil {
 		f := fault.Internal(err)
@@ -347,7 +347,7 @@ func answerWhole(w http.ResponseWriter, a *runtimeapi.Answer) {
 }
 
 // forwarded adds what the edge and the API add to a request's headers.
-func (s *Shim) forwarded(h http.Header, r *http.Request) {
+func (s *Platform) forwarded(h http.Header, r *http.Request) {
 	client, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		client = r.RemoteAddr

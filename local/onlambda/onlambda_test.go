@@ -53,7 +53,7 @@ type installation struct {
 	tools string // host and port of the sample server of MCP
 	core  *onaws.Installation
 	sqs   *sqstest.Server
-	shim  *onlambda.Shim
+	shim  *onlambda.Platform
 	url   string
 	dir   string // of the binaries
 	env   []string

@@ -29,7 +29,7 @@ const visibility = time.Minute
 
 // Poll gives the messages of a queue to a worker until ctx ends, as an event source mapping
 // does: messages that the worker does not report as failed are deleted.
-func (s *Shim) Poll(ctx context.Context, q queue.Queue, function string) error {
+func (s *Platform) Poll(ctx context.Context, q queue.Queue, function string) error {
 	for ctx.Err() == nil {
 		messages, err := q.Receive(ctx, 10, 5*time.Second, visibility)
 		if err != nil || len(messages) == 0 {
@@ -60,7 +60,7 @@ func (s *Shim) Poll(ctx context.Context, q queue.Queue, function string) error {
 	return nil
 }
 
-func (s *Shim) batch(ctx context.Context, function string, messages []queue.Message) (failed map[string]bool, err error) {
+func (s *Platform) batch(ctx context.Context, function string, messages []queue.Message) (failed map[string]bool, err error) {
 	var ev events.SQSEvent
 	for _, m := range messages {
 		ev.Records = append(ev.Records, events.SQSMessage{
@@ -80,7 +80,7 @@ func (s *Shim) batch(ctx context.Context, function string, messages []queue.Mess
 }
 
 // Call gives a worker an event and decodes its answer into out.
-func (s *Shim) Call(ctx context.Context, function string, event, out any) error {
+func (s *Platform) Call(ctx context.Context, function string, event, out any) error {
 	raw, err := json.Marshal(event)
 	if err != nil {
 		return fmt.Errorf("onlambda: event: %w", err)
@@ -101,7 +101,7 @@ func (s *Shim) Call(ctx context.Context, function string, event, out any) error 
 }
 
 // Schedule starts a task of a worker at an interval until ctx ends.
-func (s *Shim) Schedule(ctx context.Context, every time.Duration, function, task string) error {
+func (s *Platform) Schedule(ctx context.Context, every time.Duration, function, task string) error {
 	for {
 		pause(ctx, every)
 		if ctx.Err() != nil {
@@ -130,7 +130,7 @@ const (
 )
 
 // Event is the REST API event (v1) of a request to a route of the stage v1.
-func (s *Shim) Event(r *http.Request, route placement.Route) ([]byte, error) {
+func (s *Platform) Event(r *http.Request, route placement.Route) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
 		return nil, fault.Invalid("body", "is cut off")

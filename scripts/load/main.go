@@ -58,7 +58,7 @@ func run(ctx context.Context, o load.Options) (err error) {
 	if err := report.Print(os.Stdout, prices); err != nil {
 		return err
 	}
-	if err := report.Wrong(); err != nil {
+	if err := report.Err(); err != nil {
 		return fmt.Errorf("WRONG: %w", err)
 	}
 	return nil

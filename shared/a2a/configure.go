@@ -103,9 +103,9 @@ func CheckMappings(list []provider.SecretMapping) (bad []fault.Detail) {
 
 // Opener resolves the headers for calls to agents.
 type Opener struct {
-	Sealer  seal.Sealer
-	Via     http.RoundTripper
-	Secrets *provider.Loaded // if nil, integrations with secret mappings cannot be called
+	Sealer    seal.Sealer
+	Transport http.RoundTripper
+	Secrets   *provider.Loaded // if nil, integrations with secret mappings cannot be called
 }
 
 // Open returns the headers for calls of an integration, for a workspace or for the
@@ -180,7 +180,7 @@ func (o *Opener) card(ctx context.Context, rec *resource.Record, in store.Scope)
 	if err != nil {
 		return nil, err
 	}
-	return Fetch(ctx, o.Via, i.URL, headers, provider.MappedHeaders(i.SecretMappings))
+	return Fetch(ctx, o.Transport, i.URL, headers, provider.MappedHeaders(i.SecretMappings))
 }
 
 // Kinds of stored resources. An integration belongs to the organization or to one workspace, a

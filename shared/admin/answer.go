@@ -13,9 +13,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// Answer is what a Do returns when the answer is not just the JSON of a value with the
+// Response is what a Do returns when the answer is not just the JSON of a value with the
 // route's status.
-type Answer struct {
+type Response struct {
 	Status      int         // 0: the route's
 	Header      http.Header // beside those of every answer
 	ContentType string      // "": the route's
@@ -26,12 +26,12 @@ type Answer struct {
 }
 
 // Redirect sends the client to another address.
-func Redirect(status int, to string) Answer {
-	return Answer{Status: status, Header: http.Header{"Location": {to}}}
+func Redirect(status int, to string) Response {
+	return Response{Status: status, Header: http.Header{"Location": {to}}}
 }
 
-// Refusals is how routes of another protocol write refusals.
-type Refusals struct {
+// Rejections is how routes of another protocol write refusals.
+type Rejections struct {
 	ContentType string
 	Schema      Schema
 	// Challenge is the WWW-Authenticate of a 401; "": it has none.
@@ -84,10 +84,10 @@ func (r *Route) consumes() string {
 }
 
 // answer returns the response for the result of a Do.
-func (r *Route) answer(v any) (Answer, error) {
-	a, whole := v.(Answer)
+func (r *Route) answer(v any) (Response, error) {
+	a, whole := v.(Response)
 	if !whole {
-		a = Answer{JSON: v}
+		a = Response{JSON: v}
 	}
 	if a.Status == 0 {
 		a.Status = r.status()
@@ -107,18 +107,18 @@ func (r *Route) answer(v any) (Answer, error) {
 }
 
 // refuse returns the response for an error.
-func refuse(c *Call, f *fault.Fault) Answer {
-	a := Answer{Status: f.Status(), ContentType: jsonType}
+func refuse(c *Call, f *fault.Fault) Response {
+	a := Response{Status: f.Status(), ContentType: jsonType}
 	refusals := c.refusals
 	if c.Route != nil {
-		refusals = c.Route.Refusals
+		refusals = c.Route.Rejections
 	}
 	if refusals == nil {
 		a.Body = f.AdminBody(c.RequestID)
 		return a
 	}
 	body := refusals.Body(c, f)
-	if own, ok := body.(Answer); ok {
+	if own, ok := body.(Response); ok {
 		own.Status = a.Status
 		return own
 	}
@@ -133,7 +133,7 @@ func refuse(c *Call, f *fault.Fault) Answer {
 	return a
 }
 
-func (a *Answer) write(w http.ResponseWriter) {
+func (a *Response) write(w http.ResponseWriter) {
 	h := w.Header()
 	for name, values := range a.Header {
 		h[name] = values
@@ -182,8 +182,8 @@ func (f *Family) complete() {
 		if r.Authenticate == nil && f.Authenticate != nil && !r.Public {
 			r.Authenticate = f.Authenticate
 		}
-		if r.Refusals == nil && f.Refusals != nil {
-			r.Refusals = f.Refusals
+		if r.Rejections == nil && f.Rejections != nil {
+			r.Rejections = f.Rejections
 		}
 		if r.Produces == "" && f.Produces != "" {
 			r.Produces = f.Produces
@@ -197,10 +197,10 @@ func (f *Family) complete() {
 
 // answerSchema is the schema of what the route answers.
 func (r *Route) answerSchema() Schema {
-	if r.Answer == nil && r.AnswerOf != nil {
-		return r.AnswerOf()
+	if r.Response == nil && r.ResponseOf != nil {
+		return r.ResponseOf()
 	}
-	return r.Answer
+	return r.Response
 }
 
 // documentAnswers are the answers of the route in the document.
@@ -215,14 +215,14 @@ func (r *Route) documentAnswers() map[string]any {
 	}
 	out := map[string]any{strconv.Itoa(r.status()): done}
 	refusal, media := describedError, jsonType
-	if r.Refusals != nil {
-		refusal, media = r.Refusals.Schema, r.Refusals.ContentType
+	if r.Rejections != nil {
+		refusal, media = r.Rejections.Schema, r.Rejections.ContentType
 	}
 	statuses := []int{400, 429, 500, 503}
 	if !r.Public {
 		statuses = append(statuses, 401, 403)
 	}
-	if strings.Contains(r.Path, "{") || r.Where == InWorkspace || r.Where == InEither { // also of a workspace that is named
+	if strings.Contains(r.Path, "{") || r.Level == InWorkspace || r.Level == InEither { // also of a workspace that is named
 		statuses = append(statuses, 404)
 	}
 	if r.Body != nil {
@@ -283,8 +283,8 @@ const (
 
 // use adds hints for clients to a field's schema.
 func (f *Field) use(s Schema) {
-	if f.Refers != "" {
-		s[refersTo] = f.Refers
+	if f.Reference != "" {
+		s[refersTo] = f.Reference
 	}
 	if f.Example != nil {
 		s["example"] = f.Example
@@ -362,7 +362,7 @@ func (r *Route) variablesOf(item string) map[string]string {
 	for name, value := range r.Named {
 		out[name] = value
 	}
-	if r.Where == InWorkspace || r.Where == InEither {
+	if r.Level == InWorkspace || r.Level == InEither {
 		out[workspaceID] = "$request.body#/" + workspaceID
 	}
 	return out

@@ -13,7 +13,7 @@ import (
 )
 
 // apply puts in into record and form: absent members stay, null clears, a value replaces.
-// The form is a new one and shares nothing with Was.
+// The form is a new one and shares nothing with OldForm.
 func (w writer[T]) apply(c *Call, in Values, ch *Change[T]) error {
 	var p problems
 	body, err := applyFields(c, w.m.fields, in, ch.Rec, ch.Form, &p)

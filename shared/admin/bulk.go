@@ -127,10 +127,10 @@ func Drain(c *Call, sc store.Scope, kind resource.Kind, rows int, f func(tx *res
 	return fault.New(fault.Conflict, "", "New items were added while deleting; try again")
 }
 
-// Refer stores a reference to another resource of a scope, which prevents its deletion. was and
+// AddReference stores a reference to another resource of a scope, which prevents its deletion. was and
 // now are ids or slugs, "" for none. It returns the record of now, and an error if that is
 // archived or missing.
-func Refer(tx *resource.Tx, by resource.Ref, in store.Scope, kind resource.Kind, field, was, now string) (resource.Record, error) {
+func AddReference(tx *resource.Tx, by resource.Ref, in store.Scope, kind resource.Kind, field, was, now string) (resource.Record, error) {
 	if was != "" && was != now {
 		old, ok, err := tx.Get(in, kind, was)
 		if err != nil {
@@ -189,33 +189,33 @@ func Exists(tx *resource.Tx, kind resource.Kind, name string, in ...store.Scope)
 	return false, nil
 }
 
-// Many is a route that writes many resources of a collection at once: those that
+// BulkWrite is a route that writes many resources of a collection at once: those that
 // exist are changed, the others made.
-type Many struct {
+type BulkWrite struct {
 	Method, Path string // default PUT, the collection's path
 	Aliases      []string
 	Name, Doc    string
 	Field        string  // member of the body that has the entries: users
 	More         []Field // members of the body beside it
 	Key          string  // member of an entry that is the id: user_id
-	Refers       string  // the collection that Key names, as of a Field
+	Reference    string  // the collection that Key names, as of a Field
 	// ID gives the id where it is not the member Key alone.
-	ID     func(entry Values) string
-	Max    int64 // entries; default 1000
-	Rows   int   // rows that one entry takes at most; default 4
-	Answer Schema
-	Reply  any // response body; default {}
+	ID       func(entry Values) string
+	Max      int64 // entries; default 1000
+	Rows     int   // rows that one entry takes at most; default 4
+	Response Schema
+	Reply    any // response body; default {}
 	// Finish runs in the last change, for the members beside the entries.
 	Finish func(c *Call, tx *resource.Tx) error
 }
 
-// WriteMany makes the route. Entries have the fields of the collection and Key.
-func (col *Collection[T]) WriteMany(m Many) Route {
+// BulkRoute makes the route. Entries have the fields of the collection and Key.
+func (col *Collection[T]) BulkRoute(m BulkWrite) Route {
 	made, err := col.compile()
 	if err != nil {
 		return Route{Method: "PUT", Path: col.Path, mistake: err}
 	}
-	key := Field{Name: m.Key, Type: String, Refers: m.Refers, Min: 1, Max: 255, Required: true}
+	key := Field{Name: m.Key, Type: String, Reference: m.Reference, Min: 1, Max: 255, Required: true}
 	entry := Field{Type: Object, Fields: append([]Field{key}, slices.DeleteFunc(slices.Clone(made.fields), func(f Field) bool { return f.Name == m.Key })...)}
 	if m.Method == "" {
 		m.Method = "PUT"
@@ -229,22 +229,22 @@ func (col *Collection[T]) WriteMany(m Many) Route {
 	if m.Rows == 0 {
 		m.Rows = 4
 	}
-	if m.Answer == nil {
-		m.Answer = emptySchema
+	if m.Response == nil {
+		m.Response = emptySchema
 	}
 	least := int64(1)
 	if len(m.More) > 0 {
 		least = 0
 	}
 	return col.finish("update", Route{
-		Method: m.Method, Path: m.Path, Aliases: m.Aliases, Name: m.Name, Doc: m.Doc, Role: col.WriteRole, Action: audit.Manage, Answer: m.Answer, Errors: []int{409},
+		Method: m.Method, Path: m.Path, Aliases: m.Aliases, Name: m.Name, Doc: m.Doc, Role: col.WriteRole, Action: audit.Manage, Response: m.Response, Errors: []int{409},
 		Body: append([]Field{{Name: m.Field, Type: Array, Required: len(m.More) == 0, Min: least, Max: m.Max, Of: &entry}}, m.More...),
 		Do:   func(c *Call) (any, error) { return m.Reply, made.writer.many(c, &m) },
 	})
 }
 
 // many writes the entries of the call's body.
-func (w writer[T]) many(c *Call, m *Many) error {
+func (w writer[T]) many(c *Call, m *BulkWrite) error {
 	entries, err := entriesOf(c, m)
 	if err != nil {
 		return err
@@ -282,9 +282,9 @@ type entryOf struct {
 	values Values
 }
 
-func entriesOf(c *Call, m *Many) ([]entryOf, error) {
+func entriesOf(c *Call, m *BulkWrite) ([]entryOf, error) {
 	var sent []map[string]json.RawMessage
-	if err := c.Body.Into(m.Field, &sent); err != nil {
+	if err := c.Body.Decode(m.Field, &sent); err != nil {
 		return nil, err
 	}
 	out := make([]entryOf, len(sent))

@@ -28,7 +28,7 @@ type Call struct {
 	Scope     store.Scope // where the call acts
 	Query     Values
 	Body      Values
-	Each      []Values  // for routes that accept lists
+	Items     []Values  // for routes that accept lists
 	Now       time.Time // the time of the call; changes have their own
 
 	Resources *resource.Resources
@@ -41,8 +41,8 @@ type Call struct {
 	details    map[string]string // special fields of the audit record
 	recorded   bool              // the audit record went with a change
 	handler    *Handler
-	refusals   *Refusals // of a call that has no route
-	reads      *Route    // GET of the same path; nil: there is none
+	refusals   *Rejections // of a call that has no route
+	reads      *Route      // GET of the same path; nil: there is none
 	values     map[string]any
 	action     string           // of the collection, such as read
 	parent     *resource.Record // see Parent
@@ -66,8 +66,8 @@ func (c *Call) Value(name string) any { return c.values[name] }
 // Param is a path variable, unescaped.
 func (c *Call) Param(name string) string { return c.params[name] }
 
-// About sets the resource of the call in the audit log.
-func (c *Call) About(id string) { c.resourceID = id }
+// SetResource sets the resource of the call in the audit log.
+func (c *Call) SetResource(id string) { c.resourceID = id }
 
 // AuditAs sets the resource type in the audit log, if it depends on the resource and not on the
 // route alone.
@@ -135,18 +135,18 @@ func (c *Call) Workspace(idOrSlug string) (resource.Record, bool, error) {
 	if err != nil || !ok {
 		return resource.Record{}, false, err
 	}
-	if !c.Caller.Reaches(rec.ID) {
+	if !c.Caller.MayAccess(rec.ID) {
 		return resource.Record{}, false, nil
 	}
 	return rec, true, nil
 }
 
 // where is what kind of scope the call acts in.
-func (c *Call) where() Where {
-	if c.Route.WhereOf != nil {
-		return c.Route.WhereOf(c)
+func (c *Call) where() Level {
+	if c.Route.LevelOf != nil {
+		return c.Route.LevelOf(c)
 	}
-	return c.Route.Where
+	return c.Route.Level
 }
 
 // checkEach checks the objects of a list and gives the members that are ignored.
@@ -155,7 +155,7 @@ func (c *Call) checkEach(list []map[string]json.RawMessage, p *problems) (ignore
 		var of problems
 		v, more := checkFields(raw, c.Route.Body, creating, &of)
 		p.addAll(fmt.Sprintf("[%d]", i), of.list)
-		c.Each, ignored = append(c.Each, v), append(ignored, more...)
+		c.Items, ignored = append(c.Items, v), append(ignored, more...)
 	}
 	slices.Sort(ignored)
 	return slices.Compact(ignored)

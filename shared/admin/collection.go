@@ -30,29 +30,29 @@ type Collection[T any] struct {
 	Scope    string
 	Scopes   func(action string) []string
 	Resource string // of the audit log; default Scope
-	Where    Where
-	// PlacedBy are fields of bodies and lists that refer to a record, with the kind of that
+	Level    Level
+	// WorkspaceFields are fields of bodies and lists that refer to a record, with the kind of that
 	// record. The record determines the workspace of a call that names none.
-	PlacedBy  map[string]resource.Kind
-	ReadRole  Role
-	WriteRole Role
+	WorkspaceFields map[string]resource.Kind
+	ReadRole        Role
+	WriteRole       Role
 	// Adjust changes a route last: list, create, read, update, delete, and those of
-	// Versions and Many.
+	// Versions and BulkWrite.
 	Adjust func(action string, r *Route)
 
-	Fields []Field    // of bodies; what they leave open is read from T
-	Shown  []Shown[T] // of answers, beside the fields
-	Slugs  *Slugs     // nil: no slug is made; a given one may still be a field
-	Limits limited[T] // *Limits[T]
-	List   List
+	Fields   []Field            // of bodies; what they leave open is read from T
+	Computed []ComputedField[T] // of answers, beside the fields
+	Slugs    *Slugs             // nil: no slug is made; a given one may still be a field
+	Limits   limited[T]         // *Limits[T]
+	List     List
 	// Levels makes it a resource of the organization or of one workspace, Parent
 	// one that belongs to another resource, Versions one with a history.
 	Levels   levelled[T] // *Levels[T]
 	Parent   *Parent
 	Versions versioned[T] // *Versions[T]
-	// Without names routes that the family does not have: list, read, create,
+	// Excluded names routes that the family does not have: list, read, create,
 	// update, delete.
-	Without []string
+	Excluded []string
 	// ArchiveOnDelete archives deleted records. All routes treat them as missing, except lists
 	// that request them. ArchivedReachable lets reads and updates access them.
 	ArchiveOnDelete   bool
@@ -65,10 +65,10 @@ type Collection[T any] struct {
 	// Admit rejects a call before anything is read; it may also move the call to the scope that
 	// its path implies. May reports whether the caller may act on a record; lists omit the
 	// others.
-	Admit func(c *Call, action string) error
-	May   func(c *Call, action string, row *resource.Row) bool
-	// Across are the scopes that a list covers; nil: the call's.
-	Across func(c *Call) ([]store.Scope, error)
+	Admit     func(c *Call, action string) error
+	Authorize func(c *Call, action string, row *resource.Row) bool
+	// ListScopes are the scopes that a list covers; nil: the call's.
+	ListScopes func(c *Call) ([]store.Scope, error)
 
 	// New gives the form that a create starts from; nil: the zero value.
 	New func(c *Call) T
@@ -107,10 +107,10 @@ type Reply struct {
 
 // Change is what a call does to a record.
 type Change[T any] struct {
-	Old  *resource.Record // as stored; nil for a new one
-	Was  *T               // its form; the zero value for a new one
-	Rec  *resource.Record // as it will be; nil for one that is deleted
-	Form *T
+	Old     *resource.Record // as stored; nil for a new one
+	OldForm *T               // its form; the zero value for a new one
+	Rec     *resource.Record // as it will be; nil for one that is deleted
+	Form    *T
 	// Draft is the version that the call made and that is not published yet; nil
 	// without one.
 	Draft *resource.Record
@@ -140,7 +140,7 @@ type List struct {
 	// adds a parameter of that name, a comma list of ids.
 	Search bool
 	IDs    string
-	Leave  []string // base members that entries do not have: object
+	Omit   []string // base members that entries do not have: object
 	// Match filters rows; nil takes all.
 	Match func(c *Call, row *resource.Row) bool
 }
@@ -202,7 +202,7 @@ func (col *Collection[T]) compile() (*machine[T], error) {
 			col.Levels.describe(col)
 		}
 		if col.Parent != nil {
-			if col.wrong = col.Parent.describe(col.Kind, &col.Where, &col.Scopes, &col.Scope, &col.Resource); col.wrong != nil {
+			if col.wrong = col.Parent.describe(col.Kind, &col.Level, &col.Scopes, &col.Scope, &col.Resource); col.wrong != nil {
 				return
 			}
 		}
@@ -210,8 +210,8 @@ func (col *Collection[T]) compile() (*machine[T], error) {
 		if col.Limits != nil {
 			limits = col.Limits.shown()
 		}
-		m.shape = newShape(col.Object, col.Where, col.Slugs != nil, &col.List, m.fields, limits)
-		for _, sh := range col.Shown {
+		m.shape = newShape(col.Object, col.Level, col.Slugs != nil, &col.List, m.fields, limits)
+		for _, sh := range col.Computed {
 			m.shape.put(sh.Field, sh.showing())
 		}
 		m.shape.markRead(m.fields)
@@ -256,7 +256,7 @@ func (col *Collection[T]) Routes() []Route {
 		func() Schema { return wrappedSchema(col.Wrapped, m.shape.schema(false)) }, m.shower.updateSchema)
 	var out []Route
 	for i, do := range []func(*Call) (any, error){m.lister.list, m.writer.create, m.finder.read, m.writer.update, m.writer.delete} {
-		if r := &routes[i]; !slices.Contains(col.Without, r.action) {
+		if r := &routes[i]; !slices.Contains(col.Excluded, r.action) {
 			r.Do = do
 			out = append(out, col.finish(r.action, r.Route))
 		}
@@ -277,17 +277,17 @@ func (col *Collection[T]) readQuery() []Field {
 
 // finish gives a route of the collection its place, scopes and guard.
 func (col *Collection[T]) finish(action string, r Route) Route {
-	r.Where, r.Resource, r.Scopes, r.Do = col.Where, col.resource(), col.ScopesFor(action), col.At(action, r.Do)
-	r.Unplaced = col.unplaced(action) || col.Parent != nil && col.Where == InWorkspace
+	r.Level, r.Resource, r.Scopes, r.Do = col.Level, col.resource(), col.ScopesFor(action), col.WithItem(action, r.Do)
+	r.OrgKeyWithoutWorkspace = col.unplaced(action) || col.Parent != nil && col.Level == InWorkspace
 	if col.Adjust != nil {
 		col.Adjust(action, &r)
 	}
 	return r
 }
 
-// At makes a custom route of one item: the call is where the item is, and the
+// WithItem makes a custom route of one item: the call is where the item is, and the
 // caller may do the action to it.
-func (col *Collection[T]) At(action string, do func(*Call) (any, error)) func(*Call) (any, error) {
+func (col *Collection[T]) WithItem(action string, do func(*Call) (any, error)) func(*Call) (any, error) {
 	return func(c *Call) (any, error) {
 		if err := col.enter(c, action); err != nil {
 			return nil, err
@@ -296,14 +296,14 @@ func (col *Collection[T]) At(action string, do func(*Call) (any, error)) func(*C
 	}
 }
 
-// Below completes custom routes of one item with what those of the collection
+// ItemRoutes completes custom routes of one item with what those of the collection
 // have: place, scopes, roles, and what the audit log calls them. Their Do is made
-// with At.
-func (col *Collection[T]) Below(routes ...Route) []Route {
+// with WithItem.
+func (col *Collection[T]) ItemRoutes(routes ...Route) []Route {
 	_, _ = col.compile() // a mistake shows in Routes
 	for i := range routes {
 		r := &routes[i]
-		r.Where, r.Resource, r.Unplaced = col.Where, col.resource(), col.unplaced("update")
+		r.Level, r.Resource, r.OrgKeyWithoutWorkspace = col.Level, col.resource(), col.unplaced("update")
 		action := "update"
 		if r.Role = col.WriteRole; r.Method == "GET" {
 			action, r.Role = "read", col.ReadRole
@@ -400,7 +400,7 @@ func (col *Collection[T]) Edit(c *Call, f func(tx *resource.Tx, ch *Change[T]) e
 			return err
 		}
 		old := *it.Record
-		ch := &Change[T]{Old: &old, Was: was, Rec: it.Record, Form: it.Form}
+		ch := &Change[T]{Old: &old, OldForm: was, Rec: it.Record, Form: it.Form}
 		if err := f(tx, ch); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func TestADescriptionThatDoesNotFitItsTypeStopsTheStart(t *testing.T) {
 	type odd struct {
 		Size int `json:"size" max:"many"`
 	}
-	broken := &admin.Collection[odd]{Kind: "ODD", Object: "odd", Path: "/odds", Scope: "odds", Where: admin.InWorkspace, Fields: []admin.Field{{Name: "size"}}}
+	broken := &admin.Collection[odd]{Kind: "ODD", Object: "odd", Path: "/odds", Scope: "odds", Level: admin.InWorkspace, Fields: []admin.Field{{Name: "size"}}}
 	if _, err := admin.NewHandler(admin.Deps{}, admin.Family{Name: "o", Routes: broken.Routes()}); err == nil {
 		t.Error("a bound that is no number: accepted")
 	}
@@ -54,7 +54,7 @@ func TestBoundsOfTheTypeAreThoseOfTheDescription(t *testing.T) {
 			Count int `json:"count,omitempty" min:"1" max:"3"`
 		} `json:"below"`
 	}
-	col := &admin.Collection[sample]{Kind: "SAMPLE", Object: "sample", Path: "/samples", Scope: "samples", Where: admin.InWorkspace,
+	col := &admin.Collection[sample]{Kind: "SAMPLE", Object: "sample", Path: "/samples", Scope: "samples", Level: admin.InWorkspace,
 		Fields: []admin.Field{{Name: "text"}, {Name: "mode"}, {Name: "pairs"}, {Name: "below"}}}
 	h := admintest.New(t, admin.Family{Name: "samples", Doc: "Samples.", Routes: col.Routes()})
 	h.Do("POST", "/samples", admintest.WorkspaceA, `{"text":"aaaa","mode":"mid","pairs":{"a":"xxx"},"below":{"count":4,"more":1}}`).

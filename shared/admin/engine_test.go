@@ -42,7 +42,7 @@ type setup struct {
 func gadgets() *admin.Collection[gadget] {
 	return &admin.Collection[gadget]{
 		Kind: "GADGET", Object: "gadget", Path: "/gadgets", Aliases: []string{"/admin/gadgets"},
-		Scope: "gadgets", Where: admin.InWorkspace, WriteRole: admin.Manager,
+		Scope: "gadgets", Level: admin.InWorkspace, WriteRole: admin.Manager,
 		Slugs: &admin.Slugs{Prefix: "gg-"}, Versions: &admin.Versions[gadget]{},
 		List:              admin.List{Status: true, Tags: true},
 		ArchivedReachable: true,
@@ -59,7 +59,7 @@ func gadgets() *admin.Collection[gadget] {
 			{Name: "made", Type: admin.String, Fixed: true, Check: isTime},
 			{Name: "key", Min: 1, Secret: true},
 		},
-		Shown: []admin.Shown[gadget]{
+		Computed: []admin.ComputedField[gadget]{
 			{Field: admin.Field{Name: "version", Type: admin.Integer, Required: true}, Value: func(_ *admin.Call, it admin.Item[gadget]) any { return it.Version }},
 		},
 		Check: func(_ *admin.Call, ch *admin.Change[gadget]) []fault.Detail {
@@ -82,9 +82,9 @@ func isTime(raw json.RawMessage) []fault.Detail {
 func gadgetFamily() admin.Family {
 	col := gadgets()
 	routes := append(col.Routes(),
-		admin.Route{Method: "GET", Path: "/gadgets/special", Name: "specialGadgets", Doc: "A static path.", Scopes: []string{"gadgets.list"}, Where: admin.InWorkspace,
+		admin.Route{Method: "GET", Path: "/gadgets/special", Name: "specialGadgets", Doc: "A static path.", Scopes: []string{"gadgets.list"}, Level: admin.InWorkspace,
 			Do: func(*admin.Call) (any, error) { return map[string]any{"special": true}, nil }},
-		admin.Route{Method: "POST", Path: "/gadgets/{id}/panic", Name: "panicGadget", Doc: "Breaks.", Scopes: []string{"gadgets.update"}, Where: admin.InWorkspace,
+		admin.Route{Method: "POST", Path: "/gadgets/{id}/panic", Name: "panicGadget", Doc: "Breaks.", Scopes: []string{"gadgets.update"}, Level: admin.InWorkspace,
 			Action: audit.Test, Resource: "gadgets", Do: func(*admin.Call) (any, error) { panic("secret detail") }},
 		admin.Route{Method: "GET", Path: "/open", Name: "open", Doc: "Needs no key.", Public: true, Do: func(*admin.Call) (any, error) { return nil, nil }},
 	)
@@ -420,10 +420,10 @@ func TestPanicIsAnInternalErrorWithoutDetails(t *testing.T) {
 
 func TestMistakesOfADescriptionStopTheStart(t *testing.T) {
 	do := func(*admin.Call) (any, error) { return nil, nil }
-	good := admin.Route{Method: "GET", Path: "/a", Name: "a", Scopes: []string{"s"}, Where: admin.InWorkspace, Do: do}
+	good := admin.Route{Method: "GET", Path: "/a", Name: "a", Scopes: []string{"s"}, Level: admin.InWorkspace, Do: do}
 	for name, edit := range map[string]func(*admin.Route){
 		"no scope":        func(r *admin.Route) { r.Scopes = nil },
-		"no place":        func(r *admin.Route) { r.Where = 0 },
+		"no place":        func(r *admin.Route) { r.Level = 0 },
 		"no work":         func(r *admin.Route) { r.Do = nil },
 		"no name":         func(r *admin.Route) { r.Name = "" },
 		"not audited":     func(r *admin.Route) { r.Method = "POST" },

@@ -105,7 +105,7 @@ func place(c *Call, sent []string) error {
 			return fault.Invalid("workspace_id", "is required: the id or slug of one of your workspaces")
 		}
 		c.Scope.Workspace = c.Caller.Scope.Workspace
-		if c.Scope.Workspace == "" && where == InWorkspace && !c.Route.Unplaced {
+		if c.Scope.Workspace == "" && where == InWorkspace && !c.Route.OrgKeyWithoutWorkspace {
 			return workspaceRequired()
 		}
 		return nil
@@ -160,11 +160,11 @@ func checkRecent(c *Call) error {
 // maxNamedWorkspaces limits the workspaces that an error lists.
 const maxNamedWorkspaces = 5
 
-// PlaceByName moves a call of the organization that names no workspace to the workspace of
+// MoveByName moves a call of the organization that names no workspace to the workspace of
 // the record with an id or slug. An id takes precedence over a slug. The call stays where it
 // is if no workspace has the record. A slug that several workspaces have is a fault that
 // names them. Calls that act in a workspace are not moved.
-func PlaceByName(c *Call, kind resource.Kind, name, word string) error {
+func MoveByName(c *Call, kind resource.Kind, name, word string) error {
 	if c.Scope.Workspace != "" || name == "" {
 		return nil
 	}
@@ -244,26 +244,26 @@ func ByScope[T any](items []Item[T], f func(sc store.Scope, at []int) error) err
 // unplaced reports whether organization keys may call the collection's routes without
 // naming a workspace: the record, a record that it refers to, or all workspaces decide.
 func (col *Collection[T]) unplaced(action string) bool {
-	return col.Where == InWorkspace && (action != "create" || len(col.PlacedBy) > 0)
+	return col.Level == InWorkspace && (action != "create" || len(col.WorkspaceFields) > 0)
 }
 
 // place moves the call to the workspace of the record that the path names, or of one that
 // body or query refer to. A create without either is a fault; a list covers all workspaces.
 func (col *Collection[T]) place(c *Call, action string) error {
-	if col.Where != InWorkspace || col.Parent != nil || c.Scope.Workspace != "" {
+	if col.Level != InWorkspace || col.Parent != nil || c.Scope.Workspace != "" {
 		return nil
 	}
 	if name := c.Param(col.param()); name != "" {
 		if col.Versions != nil {
 			name, _ = reference(name)
 		}
-		return PlaceByName(c, col.Kind, name, title(col.Object))
+		return MoveByName(c, col.Kind, name, title(col.Object))
 	}
 	missing := workspaceRequired()
-	for field, kind := range col.PlacedBy {
+	for field, kind := range col.WorkspaceFields {
 		word := title(strings.TrimSuffix(field, "_id"))
 		for _, name := range []string{c.Body.Text(field), c.Query.Text(field)} {
-			if err := PlaceByName(c, kind, name, word); err != nil {
+			if err := MoveByName(c, kind, name, word); err != nil {
 				return err
 			}
 			if name != "" {

@@ -29,7 +29,7 @@ type Note struct {
 func Notes() admin.Family {
 	notes := &admin.Collection[Note]{
 		Kind: "NOTE", Object: "note", Path: "/notes", Param: "slug",
-		Scope: "notes", Where: admin.InWorkspace, WriteRole: admin.Manager,
+		Scope: "notes", Level: admin.InWorkspace, WriteRole: admin.Manager,
 		Slugs: &admin.Slugs{Prefix: "nt-"}, Versions: &admin.Versions[Note]{},
 		List: admin.List{Tags: true, Search: true},
 		Fields: []admin.Field{
@@ -39,7 +39,7 @@ func Notes() admin.Family {
 			{Name: "due_at", Doc: "When it is due."},
 			{Name: "token", Secret: true, Max: 200},
 		},
-		Shown: []admin.Shown[Note]{{
+		Computed: []admin.ComputedField[Note]{{
 			Field: admin.Field{Name: "overdue", Type: admin.Boolean, Required: true},
 			Value: func(c *admin.Call, it admin.Item[Note]) any { return it.Form.Due != nil && it.Form.Due.Before(c.Now) },
 		}},

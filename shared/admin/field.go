@@ -57,9 +57,9 @@ type Field struct {
 	Example  any                   // for the document only, where none can be made of the rest
 	Form     Schema                // for the document: what Check or Convert takes, where Type does not say it
 	FormOf   func() map[string]any // returns Form while the document is generated, for large forms
-	// Refers is the path of the collection that the value refers to, such as /configs. It
+	// Reference is the path of the collection that the value refers to, such as /configs. It
 	// documents what a client must create first.
-	Refers string
+	Reference string
 	// Check gives errors that the description cannot express. Field names are
 	// below the field ("" is the field itself).
 	Check func(raw json.RawMessage) []fault.Detail
@@ -87,10 +87,10 @@ type Field struct {
 
 	// The following specify how answers show the field.
 
-	Absent   any  // shown where there is no value, in place of null
-	Single   bool // lists leave it out
-	Optional bool // omitted where there is no value
-	Full     bool // Object: all its members are shown, with or without a value
+	Absent    any  // shown where there is no value, in place of null
+	Single    bool // lists leave it out
+	Optional  bool // omitted where there is no value
+	AllFields bool // Object: all its members are shown, with or without a value
 
 	// ReadOnly members of an Object are those that reads add to it: a body may repeat them,
 	// and they are ignored.

@@ -58,7 +58,7 @@ func NewHandler(d Deps, families ...Family) (*Handler, error) {
 	h := &Handler{deps: d}
 	for i := range families {
 		families[i].complete()
-		if families[i].Below != "" {
+		if families[i].Prefix != "" {
 			h.below = append(h.below, families[i])
 		}
 		for j := range families[i].Routes {
@@ -86,10 +86,10 @@ func (h *Handler) Serves(escapedPath string) bool {
 }
 
 // refusalsBelow returns how an unknown path is refused; nil for the usual form.
-func (h *Handler) refusalsBelow(escapedPath string) *Refusals {
+func (h *Handler) refusalsBelow(escapedPath string) *Rejections {
 	path := withoutVersion(escapedPath)
 	for i := range h.below {
-		if strings.HasPrefix(path, h.below[i].Below) {
+		if strings.HasPrefix(path, h.below[i].Prefix) {
 			return h.below[i].Unknown
 		}
 	}
@@ -136,7 +136,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.ServeHTTP(w, r)
 		return
 	}
-	var out Answer
+	var out Response
 	if err == nil {
 		if out, err = c.Route.answer(v); err != nil {
 			err = fault.Internal(err)
@@ -192,7 +192,7 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 			return nil, err
 		}
 		c.Scope = c.Caller.Scope
-	} else if c.Route.Welcomes {
+	} else if c.Route.OptionalAuth {
 		if err := welcome((c)); err != nil {
 			return nil, err
 		}
@@ -239,7 +239,7 @@ func (h *Handler) route(w http.ResponseWriter, c *Call) error {
 	b := n.routes[c.Request.Method]
 	if b == nil {
 		allowed := n.methods()
-		c.refusals = n.routes[allowed[0]].route.Refusals
+		c.refusals = n.routes[allowed[0]].route.Rejections
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		return methodNotAllowed(c.Request.Method, n)
 	}
@@ -332,9 +332,9 @@ func (c *Call) Allows(scope string) (ok, bySettings bool, err error) {
 	return allowed || !decided, allowed && decided, err
 }
 
-// Sees reports whether the settings let the caller see more than a route shows by default, such
+// AllowsView reports whether the settings let the caller see more than a route shows by default, such
 // as tenant.SeeOthers. It is true if the settings do not cover it.
-func (c *Call) Sees(what string) (bool, error) {
+func (c *Call) AllowsView(what string) (bool, error) {
 	if !c.bound() {
 		return true, nil
 	}
@@ -385,8 +385,8 @@ func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, l
 	if f := fault.Invalids(p.list); f != nil {
 		return f
 	}
-	if c.Route.Each > 0 && !c.body.isList() {
-		c.Each = []Values{c.Body}
+	if c.Route.MaxItems > 0 && !c.body.isList() {
+		c.Items = []Values{c.Body}
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (l *Levels[T]) describe(col *Collection[T]) {
 			return err == nil && l.Open(Item[T]{rec, form}, workspace), err
 		}
 	}
-	col.Where, col.Scopes, col.Admit, col.Across = InEither, p.scopes, p.admit(col.Admit), p.across
+	col.Level, col.Scopes, col.Admit, col.ListScopes = InEither, p.scopes, p.admit(col.Admit), p.across
 	if l.Filter {
 		col.List.Query = append(slices.Clone(col.List.Query), Field{Name: "type", Type: String,
 			Enum: []string{ofWorkspace, ofOrganisation, "all"}, Default: "all", Doc: "Level of the resources: of workspaces, of the organization, or both."})
@@ -187,7 +187,7 @@ func (l *places) locate(c *Call) error {
 	if c.Scope.Workspace != "" {
 		return nil // the family's response for missing resources follows
 	}
-	return PlaceByName(c, kind, name, title(l.object))
+	return MoveByName(c, kind, name, title(l.object))
 }
 
 // across are the scopes of a list that the caller may list.
@@ -243,8 +243,8 @@ type Caller struct {
 	Since      time.Time
 }
 
-// Reaches reports whether the caller may act in a workspace.
-func (c *Caller) Reaches(workspace string) bool {
+// MayAccess reports whether the caller may act in a workspace.
+func (c *Caller) MayAccess(workspace string) bool {
 	return c.OfOrganisation() || c.Scope.Workspace == workspace || slices.Contains(c.Workspaces, workspace)
 }
 
@@ -261,13 +261,13 @@ type Authenticate func(ctx context.Context, r *http.Request, requestID string) (
 // Is reports whether the caller is a user, beyond doubt.
 func (c *Caller) Is(user string) bool { return user != "" && c.UserID == user && !c.Shared }
 
-// Answers returns the user who answers for what the caller creates: itself, or the sponsor of
+// ResponsibleUser returns the user who answers for what the caller creates: itself, or the sponsor of
 // its key.
-func (c *Caller) Answers() string { return cmp.Or(c.UserID, c.Sponsor) }
+func (c *Caller) ResponsibleUser() string { return cmp.Or(c.UserID, c.Sponsor) }
 
-// ReachesKeysOf reports whether the caller reaches the keys of a user: those of its own user, and
+// MayAccessKeysOf reports whether the caller reaches the keys of a user: those of its own user, and
 // all of them if its role manages the workspace.
-func (c *Caller) ReachesKeysOf(user string) bool {
+func (c *Caller) MayAccessKeysOf(user string) bool {
 	return c.UserID != "" && c.UserID == user || c.AtLeast(Manager)
 }
 

@@ -25,7 +25,7 @@ func ruleFamily(shared bool) admin.Family {
 	col := &admin.Collection[rule]{
 		Kind: "RULE", Object: "rule", Path: "/rules", Scope: "rules", Resource: "rules", WriteRole: admin.Manager,
 		Slugs: &admin.Slugs{Prefix: "ru-"}, Fields: []admin.Field{admin.NameField(20), {Name: "text"}, {Name: "closed"}},
-		Shown: []admin.Shown[rule]{{Field: admin.Field{Name: "type", Type: admin.String, Required: true}, Value: func(_ *admin.Call, it admin.Item[rule]) any { return admin.LevelOf(it.Record) }}},
+		Computed: []admin.ComputedField[rule]{{Field: admin.Field{Name: "type", Type: admin.String, Required: true}, Value: func(_ *admin.Call, it admin.Item[rule]) any { return admin.LevelOf(it.Record) }}},
 		Levels: &admin.Levels[rule]{Organisation: "organisation_rules", Workspace: "rules", Filter: true, Shared: shared,
 			Open: func(it admin.Item[rule], _ string) bool { return !it.Form.Closed }},
 		List: admin.List{Search: true, IDs: "ids"},

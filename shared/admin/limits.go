@@ -140,8 +140,8 @@ func (l *Limits[T]) prepare(in Values, ch *Change[T], now time.Time) []fault.Det
 		return l.flatSet(in, ch, now)
 	}
 	if in.HasValue(usageField) {
-		PrepareBudgets(l.budgets(ch.Form), l.budgets(ch.Was), now)
-		if bad := l.past(l.budgets(ch.Form), l.budgets(ch.Was), now); len(bad) > 0 {
+		PrepareBudgets(l.budgets(ch.Form), l.budgets(ch.OldForm), now)
+		if bad := l.past(l.budgets(ch.Form), l.budgets(ch.OldForm), now); len(bad) > 0 {
 			return bad
 		}
 	}
@@ -220,7 +220,7 @@ func (l *Limits[T]) committed(c *Call, ch *Change[T]) {
 		return
 	}
 	if ch.Rec == nil {
-		if s := l.Subject(Item[T]{ch.Old, ch.Was}); s != nil {
+		if s := l.Subject(Item[T]{ch.Old, ch.OldForm}); s != nil {
 			_ = l.Ledger.Clear(c.Context, s)
 		}
 		return
@@ -300,7 +300,7 @@ func (l *Limits[T]) fallbacks(tx *resource.Tx, ch *Change[T]) error {
 	if ch.Rec.Scope.Workspace == "" || l.Budget == nil && l.Budgets == nil {
 		return nil
 	}
-	was := l.budgets(ch.Was)
+	was := l.budgets(ch.OldForm)
 	for i, u := range l.budgets(ch.Form) {
 		if u.FallbackModel == "" || slices.ContainsFunc(was, func(o *ledger.UsageLimit) bool { return o.FallbackModel == u.FallbackModel }) {
 			continue

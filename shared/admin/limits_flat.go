@@ -98,7 +98,7 @@ func (l *Limits[T]) flatShow(form *T, o Members) {
 func (l *Limits[T]) flatSet(in Values, ch *Change[T], now time.Time) []fault.Detail {
 	var was map[string]json.RawMessage
 	if ch.Old != nil {
-		was = l.flatStored(ch.Was)
+		was = l.flatStored(ch.OldForm)
 	}
 	members, bad := flatMembers(l.flatNames(), in, was)
 	if members == nil || len(bad) > 0 {
@@ -113,8 +113,8 @@ func (l *Limits[T]) flatSet(in Values, ch *Change[T], now time.Time) []fault.Det
 	if len(bad) > 0 {
 		return bad
 	}
-	limit.Prepare(*l.Budget(ch.Was), now)
-	if bad := pastDates(&limit, l.budgets(ch.Was), "", now); len(bad) > 0 {
+	limit.Prepare(*l.Budget(ch.OldForm), now)
+	if bad := pastDates(&limit, l.budgets(ch.OldForm), "", now); len(bad) > 0 {
 		return bad
 	}
 	*l.Budget(ch.Form) = &limit

@@ -24,7 +24,7 @@ type chest struct {
 
 func budgetedFamily(l *ledger.Ledger) admin.Family {
 	purses := &admin.Collection[budgeted]{
-		Kind: "PURSE", Object: "purse", Path: "/purses", Scope: "purses", Where: admin.InWorkspace, Fields: []admin.Field{admin.NameField(20)},
+		Kind: "PURSE", Object: "purse", Path: "/purses", Scope: "purses", Level: admin.InWorkspace, Fields: []admin.Field{admin.NameField(20)},
 		Limits: &admin.Limits[budgeted]{Ledger: l, Place: ledger.OnKey, Status: true,
 			Budget: func(p *budgeted) **ledger.UsageLimit { return &p.UsageLimits },
 			Reset:  func(p *budgeted) **time.Time { return &p.LastResetAt },
@@ -37,7 +37,7 @@ func budgetedFamily(l *ledger.Ledger) admin.Family {
 			}},
 	}
 	chests := &admin.Collection[chest]{
-		Kind: "CHEST", Object: "chest", Path: "/chests", Scope: "purses", Where: admin.InWorkspace, Fields: []admin.Field{admin.NameField(20)},
+		Kind: "CHEST", Object: "chest", Path: "/chests", Scope: "purses", Level: admin.InWorkspace, Fields: []admin.Field{admin.NameField(20)},
 		Limits: &admin.Limits[chest]{Ledger: l, Place: ledger.OnWorkspace,
 			Budgets: func(c *chest) *[]ledger.UsageLimit { return &c.UsageLimits },
 			Subject: func(it admin.Item[chest]) *ledger.Subject {
@@ -117,7 +117,7 @@ type policy struct {
 func policyFamily() admin.Family {
 	col := func(path, object string, l *admin.Limits[policy]) []admin.Route {
 		return (&admin.Collection[policy]{
-			Kind: "POLICY", Object: object, Path: path, Scope: "policies", Where: admin.InWorkspace, Fields: []admin.Field{{Name: "conditions", Required: true}}, Limits: l,
+			Kind: "POLICY", Object: object, Path: path, Scope: "policies", Level: admin.InWorkspace, Fields: []admin.Field{{Name: "conditions", Required: true}}, Limits: l,
 		}).Routes()
 	}
 	budgets := &admin.Limits[policy]{Place: ledger.OnPolicy, Flat: true, Budget: func(p *policy) **ledger.UsageLimit { return &p.Limit }}

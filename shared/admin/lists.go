@@ -132,8 +132,8 @@ func recordsOf(c *Call, kind resource.Kind, rows []placed) ([]*resource.Record, 
 
 // rows are all rows of the list that the query selects.
 func (l lister[T]) rows(c *Call) (merged, error) {
-	scopes, across := []store.Scope{c.Scope}, l.col.Across
-	if across == nil && l.col.Where == InWorkspace && l.col.Parent == nil {
+	scopes, across := []store.Scope{c.Scope}, l.col.ListScopes
+	if across == nil && l.col.Level == InWorkspace && l.col.Parent == nil {
 		across = WorkspaceScopes
 	}
 	if across != nil {
@@ -148,7 +148,7 @@ func (l lister[T]) rows(c *Call) (merged, error) {
 			return l.col.Levels.visible(l, c, sc, rows)
 		}
 	}
-	return l.col.List.rows(c, scopes, l.col.kind(c), l.col.List.filter(c, l.m.fields, l.col.May), open)
+	return l.col.List.rows(c, scopes, l.col.kind(c), l.col.List.filter(c, l.m.fields, l.col.Authorize), open)
 }
 
 // rows reads the rows of some scopes. open omits those that are not open to the caller.

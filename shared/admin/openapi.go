@@ -19,8 +19,8 @@ var (
 	describedError = Schema{"$ref": "#/components/schemas/Error"}
 )
 
-// Nothing documents the answer {}.
-var Nothing = emptySchema
+// EmptyResponse documents the answer {}.
+var EmptyResponse = emptySchema
 
 // ObjectSchema is an object with the given members.
 func ObjectSchema(members map[string]Schema) Schema {
@@ -164,7 +164,7 @@ func SuccessSchema(data Schema) Schema {
 }
 
 // workspaceField is the parameter of routes that act in a workspace.
-var workspaceField = Field{Name: workspaceID, Type: String, Max: maxWorkspaceName, Refers: "/admin/workspaces", Doc: "Workspace, by id or slug. Workspace keys act in their workspace. With an organization key it is required to create resources; without it lists cover all workspaces, and the named resource determines the workspace."}
+var workspaceField = Field{Name: workspaceID, Type: String, Max: maxWorkspaceName, Reference: "/admin/workspaces", Doc: "Workspace, by id or slug. Workspace keys act in their workspace. With an organization key it is required to create resources; without it lists cover all workspaces, and the named resource determines the workspace."}
 
 // OpenAPI is the OpenAPI 3.1 document of the families, always the same bytes for
 // the same descriptions.
@@ -249,7 +249,7 @@ func (r *Route) document(family, path string, n int) map[string]any {
 	}
 	if r.Public {
 		op["security"] = []any{}
-		if r.Welcomes {
+		if r.OptionalAuth {
 			op["security"] = append(slices.Clone(credentials), map[string]any{})
 		}
 		return op
@@ -291,11 +291,11 @@ func (r *Route) bodySchema() Schema {
 		m = updating
 	}
 	s := membersSchema(r.Body, m)
-	if r.Where == InWorkspace || r.Where == InEither {
+	if r.Level == InWorkspace || r.Level == InEither {
 		s["properties"].(map[string]Schema)["workspace_id"] = nullable(workspaceField.schema())
 	}
-	if r.Each > 0 {
-		return Schema{"oneOf": []any{s, Schema{"type": "array", "minItems": 1, "maxItems": r.Each, "items": s}}}
+	if r.MaxItems > 0 {
+		return Schema{"oneOf": []any{s, Schema{"type": "array", "minItems": 1, "maxItems": r.MaxItems, "items": s}}}
 	}
 	return s
 }
@@ -315,7 +315,7 @@ func (r *Route) parameters(path string) []any {
 		out = append(out, map[string]any{"name": idempotencyHeader, "in": "header", "description": "Identifies the call for 24 hours: a repeated call with the same key and body returns the first response. Without the header, so does an equal call within a minute.", "schema": Schema{"type": "string", "minLength": 1, "maxLength": maxIdempotency}})
 	}
 	query := slices.Clone(r.Query)
-	if r.Where == InWorkspace || r.Where == InEither {
+	if r.Level == InWorkspace || r.Level == InEither {
 		query = append(query, workspaceField)
 	}
 	for i := range query {

@@ -24,11 +24,11 @@ type itemForm struct {
 
 func boxFamily() admin.Family {
 	boxes := &admin.Collection[box]{
-		Kind: "BOX", Object: "box", Path: "/boxes", Param: "boxId", Scope: "boxes", Where: admin.InWorkspace,
+		Kind: "BOX", Object: "box", Path: "/boxes", Param: "boxId", Scope: "boxes", Level: admin.InWorkspace,
 		Slugs: &admin.Slugs{Prefix: "bx-"}, Fields: []admin.Field{admin.NameField(20), {Name: "note"}},
 	}
 	items := &admin.Collection[itemForm]{
-		Kind: "BOXITEM", Object: "box-item", Path: "/boxes/{boxId}/items", Param: "itemId", Scope: "boxes", Where: admin.InWorkspace,
+		Kind: "BOXITEM", Object: "box-item", Path: "/boxes/{boxId}/items", Param: "itemId", Scope: "boxes", Level: admin.InWorkspace,
 		Parent: boxes.AsParent(), Fields: []admin.Field{{Name: "enabled", Required: true}, {Name: "size"}},
 		Before: func(_ *admin.Call, _ *resource.Tx, ch *admin.Change[itemForm]) error {
 			if ch.Form.Size == 9 && !ch.Form.Enabled {
@@ -38,7 +38,7 @@ func boxFamily() admin.Family {
 		},
 	}
 	routes := append(boxes.Routes(), items.Routes()...)
-	return admin.Family{Name: "boxes", Doc: "Boxes with items.", Routes: append(routes, items.WriteMany(admin.Many{
+	return admin.Family{Name: "boxes", Doc: "Boxes with items.", Routes: append(routes, items.BulkRoute(admin.BulkWrite{
 		Name: "writeBoxItems", Doc: "Write items.", Field: "items", Key: "id", Max: 500,
 	}))}
 }
@@ -172,20 +172,20 @@ type member struct {
 
 func memberFamily() admin.Family {
 	spaces := &admin.Collection[struct{}]{
-		Kind: tenant.KindWorkspace, Object: "workspace", Path: "/workspaces", Param: "workspaceId", Scope: "workspaces", Where: admin.Shared, Without: []string{"create", "update", "delete"},
+		Kind: tenant.KindWorkspace, Object: "workspace", Path: "/workspaces", Param: "workspaceId", Scope: "workspaces", Level: admin.Shared, Excluded: []string{"create", "update", "delete"},
 		Fields: []admin.Field{admin.NameField(255)}, Slugs: &admin.Slugs{},
-		May: func(c *admin.Call, _ string, row *resource.Row) bool {
+		Authorize: func(c *admin.Call, _ string, row *resource.Row) bool {
 			return c.Caller.OfOrganisation() || c.Caller.Scope.Workspace == row.ID
 		},
 	}
 	members := &admin.Collection[member]{
-		Kind: "MEMBER", Object: "workspace-user", Path: "/workspaces/{workspaceId}/users", Param: "userId", Scope: "workspace_users", Where: admin.Shared,
-		Parent: spaces.AsWorkspace(), Without: []string{"create"}, WriteRole: admin.Manager,
-		Fields: []admin.Field{{Name: "role", Required: true, Listed: true}},
-		Shown:  []admin.Shown[member]{{Field: admin.Field{Name: "workspace_id", Type: admin.String, Required: true}, Value: func(_ *admin.Call, it admin.Item[member]) any { return it.Scope.Workspace }}},
+		Kind: "MEMBER", Object: "workspace-user", Path: "/workspaces/{workspaceId}/users", Param: "userId", Scope: "workspace_users", Level: admin.Shared,
+		Parent: spaces.AsWorkspace(), Excluded: []string{"create"}, WriteRole: admin.Manager,
+		Fields:   []admin.Field{{Name: "role", Required: true, Listed: true}},
+		Computed: []admin.ComputedField[member]{{Field: admin.Field{Name: "workspace_id", Type: admin.String, Required: true}, Value: func(_ *admin.Call, it admin.Item[member]) any { return it.Scope.Workspace }}},
 	}
 	routes := append(spaces.Routes(), members.Routes()...)
-	return admin.Family{Name: "members", Doc: "Members.", Routes: append(routes, members.WriteMany(admin.Many{
+	return admin.Family{Name: "members", Doc: "Members.", Routes: append(routes, members.BulkRoute(admin.BulkWrite{
 		Method: "POST", Name: "addMembers", Doc: "Add users to a workspace.", Field: "users", Key: "id",
 	}))}
 }

@@ -32,26 +32,26 @@ func scimFamily() admin.Family {
 			}
 			return admin.Caller{KeyID: "scim", Scope: store.Scope{Org: admintest.Org}, Scopes: admintest.ScopeList{"scim.users"}}, nil
 		},
-		Refusals: &admin.Refusals{ContentType: scimType,
+		Rejections: &admin.Rejections{ContentType: scimType,
 			Schema: admin.Closed(map[string]admin.Schema{"schemas": {"type": "array", "items": text}, "status": text, "detail": text}),
 			Body: func(_ *admin.Call, f *fault.Fault) any {
 				return map[string]any{"schemas": []string{scimSchema}, "status": strconv.Itoa(f.Status()), "detail": f.Message}
 			}},
 		Routes: []admin.Route{
-			{Method: "POST", Path: "/scim/Users", Name: "scimCreateUser", Doc: "Make a user.", Scopes: []string{"scim.users"}, Where: admin.InOrganisation, Action: "create", Resource: "scim",
-				Body: []admin.Field{{Name: "userName", Type: admin.String, Required: true, Min: 1}}, Status: http.StatusCreated, Answer: user,
+			{Method: "POST", Path: "/scim/Users", Name: "scimCreateUser", Doc: "Make a user.", Scopes: []string{"scim.users"}, Level: admin.InOrganisation, Action: "create", Resource: "scim",
+				Body: []admin.Field{{Name: "userName", Type: admin.String, Required: true, Min: 1}}, Status: http.StatusCreated, Response: user,
 				Do: func(c *admin.Call) (any, error) {
-					return admin.Answer{Header: http.Header{"Location": {"/v1/scim/Users/1"}}, JSON: map[string]any{"id": "1", "userName": c.Body.Text("userName")}}, nil
+					return admin.Response{Header: http.Header{"Location": {"/v1/scim/Users/1"}}, JSON: map[string]any{"id": "1", "userName": c.Body.Text("userName")}}, nil
 				}},
-			{Method: "DELETE", Path: "/scim/Users/{id}", Name: "scimDeleteUser", Doc: "Delete a user.", Scopes: []string{"scim.users"}, Where: admin.InOrganisation, Action: "delete", Resource: "scim",
+			{Method: "DELETE", Path: "/scim/Users/{id}", Name: "scimDeleteUser", Doc: "Delete a user.", Scopes: []string{"scim.users"}, Level: admin.InOrganisation, Action: "delete", Resource: "scim",
 				Status: http.StatusNoContent, Do: func(c *admin.Call) (any, error) {
 					if c.Param("id") != "1" {
 						return nil, fault.New(fault.NotFound, "id", "No such user")
 					}
 					return nil, nil
 				}},
-			{Method: "PATCH", Path: "/scim/Users/{id}", Name: "scimPatchUser", Doc: "Patch a user.", Scopes: []string{"scim.users"}, Where: admin.InOrganisation, Action: "update", Resource: "scim",
-				Body: []admin.Field{{Name: "Operations", Type: admin.Array, Required: true, Of: &admin.Field{Type: admin.Object, Open: true}}}, Answer: user,
+			{Method: "PATCH", Path: "/scim/Users/{id}", Name: "scimPatchUser", Doc: "Patch a user.", Scopes: []string{"scim.users"}, Level: admin.InOrganisation, Action: "update", Resource: "scim",
+				Body: []admin.Field{{Name: "Operations", Type: admin.Array, Required: true, Of: &admin.Field{Type: admin.Object, Open: true}}}, Response: user,
 				Do: func(c *admin.Call) (any, error) {
 					return map[string]any{"id": c.Param("id"), "userName": strconv.Itoa(len(c.Body.Objects("Operations")))}, nil
 				}},
@@ -61,11 +61,11 @@ func scimFamily() admin.Family {
 
 // fileFamily returns responses other than JSON: a table, and a redirect.
 func fileFamily() admin.Family {
-	route := admin.Route{Method: "GET", Scopes: []string{"logs.export"}, Where: admin.InWorkspace}
+	route := admin.Route{Method: "GET", Scopes: []string{"logs.export"}, Level: admin.InWorkspace}
 	table, login := route, admin.Route{Method: "GET", Path: "/login", Name: "login", Doc: "Go to the sign-in.", Public: true, Status: http.StatusFound}
 	table.Path, table.Name, table.Doc, table.Produces = "/exports/{id}/download", "downloadExport", "Read an export.", "text/csv"
 	table.Do = func(c *admin.Call) (any, error) {
-		return admin.Answer{Body: []byte("a,b\n1," + c.Param("id") + "\n"), Header: http.Header{"Content-Disposition": {"attachment"}}}, nil
+		return admin.Response{Body: []byte("a,b\n1," + c.Param("id") + "\n"), Header: http.Header{"Content-Disposition": {"attachment"}}}, nil
 	}
 	login.Do = func(*admin.Call) (any, error) {
 		return admin.Redirect(http.StatusFound, "https://idp.example.com/x"), nil

@@ -79,7 +79,7 @@ func runOnce(c *Call, run *replay.Run) (answer any, err error) {
 		if len(c.wrote) == 0 {
 			return discard()
 		}
-		return run.End(ctx, replay.Answer{Records: c.wrote})
+		return run.End(ctx, replay.Response{Records: c.wrote})
 	}
 	defer func() {
 		if failed := end(); failed != nil && err == nil {
@@ -97,18 +97,18 @@ func runOnce(c *Call, run *replay.Run) (answer any, err error) {
 	if err != nil {
 		return nil, fault.Internal(err)
 	}
-	if out.Stream != nil || len(out.Body) > replay.MaxAnswer {
+	if out.Stream != nil || len(out.Body) > replay.MaxResponse {
 		end = discard
 		return out, nil
 	}
 	end = func() error {
-		return run.End(ctx, replay.Answer{Status: out.Status, ContentType: out.ContentType, Header: out.Header, Body: out.Body, Records: c.wrote})
+		return run.End(ctx, replay.Response{Status: out.Status, ContentType: out.ContentType, Header: out.Header, Body: out.Body, Records: c.wrote})
 	}
 	return out, nil
 }
 
 // follow begins the call, or waits for the answer of the first one.
-func follow(ctx context.Context, calls *replay.Calls, call replay.Call, id string) (*replay.Answer, *replay.Run, error) {
+func follow(ctx context.Context, calls *replay.Calls, call replay.Call, id string) (*replay.Response, *replay.Run, error) {
 	deadline, wait := time.Now().Add(maxFollow), 10*time.Millisecond
 	for {
 		was, run, err := calls.Begin(ctx, call, id)
@@ -138,7 +138,7 @@ func repeatFault(err error) error {
 
 // replayed returns the answer of an earlier call. If that answer was lost, it names what the
 // call created.
-func replayed(c *Call, was *replay.Answer) (any, error) {
+func replayed(c *Call, was *replay.Response) (any, error) {
 	c.recorded = true // the first call is in the audit log
 	if was.Status == 0 {
 		var ids []string
@@ -152,7 +152,7 @@ func replayed(c *Call, was *replay.Answer) (any, error) {
 		header = http.Header{}
 	}
 	header.Set(replayedHeader, "true")
-	return Answer{Status: was.Status, ContentType: was.ContentType, Header: header, Body: was.Body}, nil
+	return Response{Status: was.Status, ContentType: was.ContentType, Header: header, Body: was.Body}, nil
 }
 
 // unchanged reports whether all records are as a call left them. A client that changed or
@@ -236,7 +236,7 @@ type affected struct {
 // rehearsable reports whether the route deletes a resource. Routes of other protocols and
 // those about the caller's own sessions do not count.
 func (r *Route) rehearsable() bool {
-	return r.Method == http.MethodDelete && r.Action == audit.Delete && r.Refusals == nil && r.Authenticate == nil
+	return r.Method == http.MethodDelete && r.Action == audit.Delete && r.Rejections == nil && r.Authenticate == nil
 }
 
 // describeRehearsal adds the parameter and the answer of a rehearsal to a route. It changes a
@@ -246,8 +246,8 @@ func (r *Route) describeRehearsal() {
 		return
 	}
 	r.Query = append(slices.Clone(r.Query), Field{Name: dryRun, Type: Boolean, Default: false, Doc: "true deletes nothing and returns what would be deleted, changed, or stop working."})
-	plain, of := r.Answer, r.AnswerOf
-	r.Answer, r.AnswerOf = nil, func() Schema {
+	plain, of := r.Response, r.ResponseOf
+	r.Response, r.ResponseOf = nil, func() Schema {
 		if plain == nil && of != nil {
 			return withRehearsal(of())
 		}
@@ -296,7 +296,7 @@ func rehearse(c *Call) (any, error) {
 			*list, out.Complete = (*list)[:maxImpact], false
 		}
 	}
-	return Answer{Status: http.StatusOK, JSON: Members{dryRun: out}}, nil
+	return Response{Status: http.StatusOK, JSON: Members{dryRun: out}}, nil
 }
 
 // affectedBy describes records, each once.

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Show is a record as reads of one show it.
-func (col *Collection[T]) Show(c *Call, it Item[T]) (Members, error) {
+// Render is a record as reads of one show it.
+func (col *Collection[T]) Render(c *Call, it Item[T]) (Members, error) {
 	m, err := col.compile()
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func wrappedSchema(yes bool, s Schema) Schema {
 type Parent struct {
 	// ready compiles the parent; describe gives the child what it takes from it.
 	ready    func() error
-	where    func() Where
+	where    func() Level
 	scopes   func(action string) []string
 	resource func() string
 	// adopt notes a kind of children.
@@ -158,7 +158,7 @@ const ofChild = "child"
 func (col *Collection[T]) AsParent() *Parent {
 	p := &Parent{
 		ready:    func() error { _, err := col.compile(); return err },
-		where:    func() Where { return col.Where },
+		where:    func() Level { return col.Level },
 		scopes:   func(action string) []string { return col.ScopesFor(action) },
 		resource: func() string { return col.resource() },
 		adopt:    func(child resource.Kind) { col.children = append(col.children, child) },
@@ -192,7 +192,7 @@ func overParent(action string, r *Route) string {
 }
 
 // describe gives a collection what it takes from its parent.
-func (p *Parent) describe(kind resource.Kind, where *Where, scopes *func(string) []string, scope, audited *string) error {
+func (p *Parent) describe(kind resource.Kind, where *Level, scopes *func(string) []string, scope, audited *string) error {
 	if err := p.ready(); err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (col *Collection[T]) FindIn(c *Call, tx *resource.Tx) (Item[T], error) {
 
 func (f finder[T]) find(c *Call, get func(store.Scope, resource.Kind, string) (resource.Record, bool, error)) (Item[T], error) {
 	col := f.col
-	rec, err := sought{col.kind(c), col.param(), col.Versions != nil, col.UUIDOnly, col.ArchivedReachable, col.May}.find(c, get)
+	rec, err := sought{col.kind(c), col.param(), col.Versions != nil, col.UUIDOnly, col.ArchivedReachable, col.Authorize}.find(c, get)
 	if err != nil {
 		return Item[T]{}, err
 	}
@@ -290,7 +290,7 @@ func (s sought) find(c *Call, get func(store.Scope, resource.Kind, string) (reso
 	if s.versions {
 		id, _ = reference(id)
 	}
-	c.About(id)
+	c.SetResource(id)
 	if s.uuidOnly && !IsUUID(id) {
 		return nil, nil
 	}
@@ -302,7 +302,7 @@ func (s sought) find(c *Call, get func(store.Scope, resource.Kind, string) (reso
 	if !ok || (rec.Archived() && !s.archived) || (s.may != nil && !s.may(c, c.action, &row)) {
 		return nil, nil
 	}
-	c.About(rec.ID)
+	c.SetResource(rec.ID)
 	return &rec, nil
 }
 
@@ -316,7 +316,7 @@ func (f finder[T]) read(c *Call) (any, error) {
 			return nil, err
 		}
 	}
-	o, err := f.col.Show(c, it)
+	o, err := f.col.Render(c, it)
 	if err != nil {
 		return nil, err
 	}

@@ -15,13 +15,13 @@ import (
 	"gateway/shared/fault/hint"
 )
 
-// Where says in which scope a route acts.
-type Where uint8
+// Level says in which scope a route acts.
+type Level uint8
 
 const (
 	// InWorkspace: in one workspace. Workspace keys act in their own;
 	// organization keys name one as workspace_id, in the query or the body.
-	InWorkspace Where = iota + 1
+	InWorkspace Level = iota + 1
 	// InOrganisation: in the organization; workspace keys are refused.
 	InOrganisation
 	// InEither: in the workspace that is named or the key's own, else in the
@@ -45,20 +45,20 @@ type Route struct {
 	// Public is set.
 	Scopes []string
 	Public bool // no credential
-	// Welcomes authenticates the caller of a public route that sends a valid credential.
+	// OptionalAuth authenticates the caller of a public route that sends a valid credential.
 	// Without one, or with an invalid one, Caller is empty.
-	Welcomes bool
-	Role     Role // least role of a user; empty: any
+	OptionalAuth bool
+	Role         Role // least role of a user; empty: any
 	// Recent requires users to have signed in within RecentFor. It does not apply to keys.
 	Recent bool
 	// KeyHeader takes the credential in x-gateway-api-key and in no other header.
 	KeyHeader bool
-	Where     Where
-	// Unplaced routes accept organization keys without workspace_id although they are
-	// InWorkspace: Do finds the workspace (see PlaceByName) or covers all of them.
-	Unplaced bool
-	// WhereOf replaces Where if the path of the call determines it.
-	WhereOf func(*Call) Where
+	Level     Level
+	// OrgKeyWithoutWorkspace routes accept organization keys without workspace_id although they are
+	// InWorkspace: Do finds the workspace (see MoveByName) or covers all of them.
+	OrgKeyWithoutWorkspace bool
+	// LevelOf replaces Level if the path of the call determines it.
+	LevelOf func(*Call) Level
 
 	Query    []Field
 	Body     []Field // top-level members; nil: no body is read
@@ -69,9 +69,9 @@ type Route struct {
 	Unparsed bool
 	// Binary is a media type beside JSON of answers and refusals; "": none.
 	Binary string
-	// Each means that the body is one object, or a list of at most so many; Call.Each
+	// MaxItems means that the body is one object, or a list of at most so many; Call.Items
 	// has them.
-	Each int
+	MaxItems int
 
 	// Params describe path variables that are no ids, such as the kinds of a thing.
 	Params []Field
@@ -81,19 +81,19 @@ type Route struct {
 	Makes string
 	Named map[string]string
 
-	Status int    // of an answer; default 200
-	Answer Schema // of that status
-	// AnswerOf returns a large Answer while the document is generated, which most processes
+	Status   int    // of an answer; default 200
+	Response Schema // of that status
+	// ResponseOf returns a large Response while the document is generated, which most processes
 	// never do.
-	AnswerOf func() Schema
-	Errors   []int // statuses to document beside those of every route
+	ResponseOf func() Schema
+	Errors     []int // statuses to document beside those of every route
 
 	// Where a route speaks another protocol than the administration: the media
 	// types of answers and bodies, who its callers are, and how it refuses them.
 	Produces     string
 	Consumes     []string
 	Authenticate Authenticate
-	Refusals     *Refusals
+	Rejections   *Rejections
 
 	// Action and Resource are the names in the audit log. Methods that change something
 	// must have both, unless what they write is not administration but data of clients:
@@ -134,11 +134,11 @@ type Family struct {
 	Produces     string
 	Consumes     []string
 	Authenticate Authenticate
-	Refusals     *Refusals
+	Rejections   *Rejections
 
-	// Below is a path, such as /scim/, below which unknown paths are refused as Unknown says.
-	Below   string
-	Unknown *Refusals
+	// Prefix is a path, such as /scim/, below which unknown paths are refused as Unknown says.
+	Prefix  string
+	Unknown *Rejections
 }
 
 // validate finds mistakes of a description; they stop the start of a process.
@@ -153,17 +153,17 @@ func (r *Route) validate() error {
 		return bad("does nothing")
 	case r.Name == "":
 		return bad("has no name")
-	case r.Public && (len(r.Scopes) > 0 || r.Role != "" || r.Where != 0):
+	case r.Public && (len(r.Scopes) > 0 || r.Role != "" || r.Level != 0):
 		return bad("is public and guarded")
 	case r.KeyHeader && (r.Public || r.Authenticate != nil):
 		return bad("reads a key header of its own and also allows another form of authentication")
-	case r.Welcomes && !r.Public:
+	case r.OptionalAuth && !r.Public:
 		return bad("has optional authentication, although its scope requires a caller")
 	case r.Public && r.Recent:
 		return bad("is public and requires a recent sign-in")
 	case !r.Public && len(r.Scopes) == 0:
 		return bad("has no scope: either no caller or every caller could use it")
-	case !r.Public && r.Where == 0:
+	case !r.Public && r.Level == 0:
 		return bad("does not state the level at which it acts")
 	case r.changes() && !r.Public && !r.Unrecorded && (r.Action == "" || r.Resource == ""):
 		return bad("changes something and has no name for the audit log")
@@ -193,7 +193,7 @@ func variables(path string) string {
 
 // routeNotFound and methodNotAllowed are answers of the router.
 func (h *Handler) routeNotFound(escapedPath string) *fault.Fault {
-	meant := hint.PathMeant(withoutVersion(escapedPath), h.paths)
+	meant := hint.SuggestPath(withoutVersion(escapedPath), h.paths)
 	if meant == "" {
 		meant = "; paths of the administration are never forwarded to a provider; its path of the same name is below /v1/proxy/"
 	}
@@ -282,15 +282,15 @@ func (d *described) routes(listed, created, read, updated func() Schema) []actio
 	one := article(word) + " " + word
 	routes := []actionRoute{
 		{"list", Route{Method: "GET", Path: d.path, Aliases: d.aliases, Name: "list" + strings.TrimSuffix(id, "s") + "s", Doc: "List " + words + ".", Role: d.reads,
-			Query: d.listQuery, AnswerOf: listed}},
+			Query: d.listQuery, ResponseOf: listed}},
 		{"create", Route{Method: "POST", Path: d.path, Aliases: d.aliases, Name: "create" + id, Doc: "Create " + one + ".", Role: d.writes,
-			Body: d.fields, AnswerOf: created, Action: audit.Create, Errors: []int{409}, Makes: d.item}},
+			Body: d.fields, ResponseOf: created, Action: audit.Create, Errors: []int{409}, Makes: d.item}},
 		{"read", Route{Method: "GET", Path: d.item, Aliases: itemAliases, Name: "get" + id, Doc: "Read " + one + ".", Role: d.reads,
-			Query: d.readQuery, AnswerOf: read}},
+			Query: d.readQuery, ResponseOf: read}},
 		{"update", Route{Method: "PUT", Path: d.item, Aliases: itemAliases, Name: "update" + id, Doc: "Change " + one + ": absent fields are unchanged, null clears a field.", Role: d.writes,
-			Body: d.fields, BodyMode: PartialBody, AnswerOf: updated, Action: audit.Update, Errors: []int{409}}},
+			Body: d.fields, BodyMode: PartialBody, ResponseOf: updated, Action: audit.Update, Errors: []int{409}}},
 		{"delete", Route{Method: "DELETE", Path: d.item, Aliases: itemAliases, Name: "delete" + id, Doc: "Delete " + one + ".", Role: d.writes,
-			Body: d.deleteBody, BodyMode: OptionalBody, Answer: emptySchema, Action: audit.Delete, Errors: []int{409}}},
+			Body: d.deleteBody, BodyMode: OptionalBody, Response: emptySchema, Action: audit.Delete, Errors: []int{409}}},
 	}
 	if d.latest {
 		routes[1].Named = map[string]string{"version": latest}

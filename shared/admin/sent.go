@@ -93,7 +93,7 @@ func (b *sent) namesPlace() bool {
 
 // isList reports whether the body is a list of objects, where the route takes one.
 func (b *sent) isList() bool {
-	return b.route.Each > 0 && bytes.HasPrefix(bytes.TrimSpace(b.raw), []byte("["))
+	return b.route.MaxItems > 0 && bytes.HasPrefix(bytes.TrimSpace(b.raw), []byte("["))
 }
 
 // list reads a body that is a list.
@@ -111,8 +111,8 @@ func (b *sent) list() ([]map[string]json.RawMessage, error) {
 	if err := json.Unmarshal(b.raw, &entries); err != nil {
 		return nil, fault.Invalid("", "the body is not valid JSON")
 	}
-	if len(entries) == 0 || len(entries) > b.route.Each {
-		return nil, fault.Invalid("", "the body must be one object, or a list of 1 to %d, has %d", b.route.Each, len(entries))
+	if len(entries) == 0 || len(entries) > b.route.MaxItems {
+		return nil, fault.Invalid("", "the body must be one object, or a list of 1 to %d, has %d", b.route.MaxItems, len(entries))
 	}
 	out := make([]map[string]json.RawMessage, len(entries))
 	for i, raw := range entries {

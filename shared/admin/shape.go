@@ -21,9 +21,9 @@ type Item[T any] struct {
 	Form *T
 }
 
-// Shown is a member of answers that is computed. Where a field has the same name, it
+// ComputedField is a member of answers that is computed. Where a field has the same name, it
 // changes how that field is shown.
-type Shown[T any] struct {
+type ComputedField[T any] struct {
 	Field
 	// Value returns the value in responses; nil is null, and is omitted if the field is
 	// Optional. Without a Value, Decorate sets the field.
@@ -42,7 +42,7 @@ type stored struct {
 
 func (it Item[T]) stored() stored { return stored{it.Record, it.Form} }
 
-func (sh Shown[T]) showing() showing {
+func (sh ComputedField[T]) showing() showing {
 	return func(c *Call, it stored, _ map[string]json.RawMessage) any {
 		if sh.Value == nil {
 			return sh.Absent
@@ -65,9 +65,9 @@ type shownMember struct {
 
 // newShape lists the fields of responses: those of every record, the described fields, the
 // limits, and computed ones.
-func newShape(object string, where Where, slugs bool, list *List, fields, limits []Field) *shape {
+func newShape(object string, where Level, slugs bool, list *List, fields, limits []Field) *shape {
 	s := &shape{object: object}
-	s.base(where, slugs, slices.Contains(list.Leave, "object"), fields)
+	s.base(where, slugs, slices.Contains(list.Omit, "object"), fields)
 	s.fields(fields)
 	for _, f := range limits {
 		s.put(f, nil)
@@ -103,7 +103,7 @@ func (s *shape) fields(fields []Field) {
 }
 
 // base is what every record has.
-func (s *shape) base(where Where, slugs, notListed bool, fields []Field) {
+func (s *shape) base(where Level, slugs, notListed bool, fields []Field) {
 	text := func(name string, value func(it stored) any) {
 		s.put(Field{Name: name, Type: String, Required: true}, func(_ *Call, it stored, _ map[string]json.RawMessage) any { return value(it) })
 	}
@@ -171,7 +171,7 @@ func maskOf(body map[string]json.RawMessage, name string) any {
 // show is a stored value as answers have it.
 func (f *Field) show(raw json.RawMessage) any {
 	if len(raw) == 0 || string(raw) == "null" {
-		if !f.Full {
+		if !f.AllFields {
 			return f.Absent
 		}
 		raw = json.RawMessage("{}")
@@ -207,7 +207,7 @@ func (f *Field) showMembers(raw json.RawMessage) any {
 		switch {
 		case m.Hidden:
 			delete(out, m.Name)
-		case there && (!m.Optional || string(v) != "null") || f.Full && !m.Optional:
+		case there && (!m.Optional || string(v) != "null") || f.AllFields && !m.Optional:
 			out[m.Name] = m.show(v)
 		}
 	}
@@ -276,7 +276,7 @@ func (s *shape) has(name string) bool {
 // shownSchema describes a field in answers: null unless it always has a value.
 func (f *Field) shownSchema() Schema {
 	out := f.readSchema()
-	if f.Required || f.Optional || f.Absent != nil || f.Full {
+	if f.Required || f.Optional || f.Absent != nil || f.AllFields {
 		return out
 	}
 	return nullable(out)
@@ -327,7 +327,7 @@ func (f *Field) readMembers(s Schema) {
 			continue
 		}
 		props[m.Name] = m.shownSchema()
-		if (f.Full || m.Required) && !m.Optional {
+		if (f.AllFields || m.Required) && !m.Optional {
 			required = append(required, m.Name)
 		}
 	}

@@ -50,12 +50,12 @@ func (s *Singleton[T]) Routes() []Route {
 		return []Route{{Method: "GET", Path: s.Path, mistake: s.wrong}}
 	}
 	name := operation(s.Object)
-	base := Route{Path: s.Path, Where: InOrganisation, Role: s.Role, Resource: s.Scope}
+	base := Route{Path: s.Path, Level: InOrganisation, Role: s.Role, Resource: s.Scope}
 	out := []Route{
 		base.with("GET", "get"+name, "Read the "+s.Title+".", s.Scope+".read", func(c *Call) (any, error) { return s.read(c) }),
 		base.with("PUT", "update"+name, "Change the "+s.Title+": absent sections and fields are unchanged, null restores the default. They apply to requests within 2 seconds.", s.Scope+".update", s.update),
 	}
-	out[0].AnswerOf = func() Schema { return Closed(s.members(s.Sections)) }
+	out[0].ResponseOf = func() Schema { return Closed(s.members(s.Sections)) }
 	out[1].Body = s.Sections
 	if s.Overrides != nil {
 		out = append(out, s.workspaceRoutes(name)...)
@@ -66,7 +66,7 @@ func (s *Singleton[T]) Routes() []Route {
 func (r Route) with(method, name, doc, scope string, do func(*Call) (any, error)) Route {
 	r.Method, r.Name, r.Doc, r.Scopes, r.Do = method, name, doc, []string{scope}, do
 	if method != "GET" {
-		r.BodyMode, r.Action, r.Answer = PartialBody, audit.Update, emptySchema
+		r.BodyMode, r.Action, r.Response = PartialBody, audit.Update, emptySchema
 	}
 	return r
 }
@@ -75,7 +75,7 @@ func (s *Singleton[T]) compile() {
 	s.Sections = slices.Clone(s.Sections)
 	for i := range s.Sections {
 		f := &s.Sections[i]
-		f.Type, f.Full = Object, true
+		f.Type, f.AllFields = Object, true
 		if f.Fields, s.wrong = derive(f.Fields, reflect.TypeFor[T]()); s.wrong != nil {
 			s.wrong = fmt.Errorf("admin: %s: section %s: %w", s.Path, f.Name, s.wrong)
 			return
@@ -189,7 +189,7 @@ func reader(c *Call) getter {
 }
 
 func (s *Singleton[T]) read(c *Call) (any, error) {
-	c.About(c.Caller.Scope.Org)
+	c.SetResource(c.Caller.Scope.Org)
 	of, err := s.ofOrganisation(c, reader(c))
 	if err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func (s *Singleton[T]) show(c *Call, sections []Field, st *settings, values map[
 }
 
 func (s *Singleton[T]) update(c *Call) (any, error) {
-	c.About(c.Caller.Scope.Org)
+	c.SetResource(c.Caller.Scope.Org)
 	for _, section := range s.Recent {
 		if !c.Body.HasValue(section) {
 			continue

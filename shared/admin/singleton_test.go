@@ -30,8 +30,8 @@ func (o *options) Validate() []fault.Detail {
 
 func optionFamily() admin.Family {
 	spaces := &admin.Collection[struct{}]{
-		Kind: tenant.KindWorkspace, Object: "workspace", Path: "/workspaces", Scope: "workspaces", Where: admin.Shared, Fields: []admin.Field{admin.NameField(255)},
-		May: func(c *admin.Call, _ string, row *resource.Row) bool {
+		Kind: tenant.KindWorkspace, Object: "workspace", Path: "/workspaces", Scope: "workspaces", Level: admin.Shared, Fields: []admin.Field{admin.NameField(255)},
+		Authorize: func(c *admin.Call, _ string, row *resource.Row) bool {
 			return c.Caller.OfOrganisation() || c.Caller.Scope.Workspace == row.ID
 		},
 	}
@@ -43,8 +43,8 @@ func optionFamily() admin.Family {
 			{Name: "overrides", Fields: []admin.Field{{Name: "locked", Absent: false}}},
 		},
 		Overrides: &admin.Overrides[options]{Path: "/workspaces/{id}/options", Parent: spaces.AsWorkspace(), Kind: "OPTIONS", Scope: "options", Role: admin.Admin, Title: "options of a workspace",
-			Ever:    func(member string) bool { return member != "locked" },
-			Allowed: func(of *options, member string) bool { return member == "loud" || member == "level" || !of.Locked }},
+			Overridable: func(member string) bool { return member != "locked" },
+			Allowed:     func(of *options, member string) bool { return member == "loud" || member == "level" || !of.Locked }},
 	}
 	return admin.Family{Name: "options", Doc: "Options.", Routes: s.Routes()}
 }

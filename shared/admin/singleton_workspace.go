@@ -20,22 +20,22 @@ type Overrides[T any] struct {
 	Scope   string
 	Role    Role
 	Title   string
-	// Ever reports whether a workspace can ever have a field; nil: all of them.
-	Ever func(member string) bool
+	// Overridable reports whether a workspace can ever have a field; nil: all of them.
+	Overridable func(member string) bool
 	// Allowed reports whether the organization lets its workspaces set a field; nil: all of
 	// them.
 	Allowed func(of *T, member string) bool
 	// Effective returns the effective ones of a workspace's values; nil: all that are Allowed.
 	Effective func(of *T, own map[string]json.RawMessage) map[string]json.RawMessage
-	// Mark adds to a workspace's values what Effective needs later; nil: nothing.
-	Mark func(of *T, own map[string]json.RawMessage) error
+	// Annotate adds to a workspace's values what Effective needs later; nil: nothing.
+	Annotate func(of *T, own map[string]json.RawMessage) error
 }
 
 // sections are those that workspaces may set something of.
 func (o *Overrides[T]) sections(all []Field) []Field {
 	var out []Field
 	for _, section := range all {
-		section.Fields = slices.DeleteFunc(slices.Clone(section.Fields), func(f Field) bool { return o.Ever != nil && !o.Ever(f.member()) })
+		section.Fields = slices.DeleteFunc(slices.Clone(section.Fields), func(f Field) bool { return o.Overridable != nil && !o.Overridable(f.member()) })
 		if len(section.Fields) > 0 {
 			out = append(out, section)
 		}
@@ -58,10 +58,10 @@ func (o *Overrides[T]) retained(of *T, own map[string]json.RawMessage) map[strin
 
 func (s *Singleton[T]) workspaceRoutes(name string) []Route {
 	o := s.Overrides
-	base := Route{Path: o.Path, Aliases: o.Aliases, Where: Shared, Role: o.Role, Resource: o.Scope}
+	base := Route{Path: o.Path, Aliases: o.Aliases, Level: Shared, Role: o.Role, Resource: o.Scope}
 	read := base.with("GET", "getWorkspace"+name, "Read the "+o.Title+": the effective values and the source of each.", o.Scope+".read", s.inside(s.readWorkspace))
 	read.Role = ""
-	read.AnswerOf = s.workspaceAnswer
+	read.ResponseOf = s.workspaceAnswer
 	update := base.with("PUT", "updateWorkspace"+name, "Change the "+o.Title+": absent fields are unchanged, null restores the organization's value. Fields that only the organization may set are rejected.", o.Scope+".update", s.inside(s.updateWorkspace))
 	update.Body = s.own
 	return []Route{read, update}
@@ -83,7 +83,7 @@ func (s *Singleton[T]) inside(do func(*Call) (any, error)) func(*Call) (any, err
 		if err := s.Overrides.Parent.enter(c); err != nil {
 			return nil, err
 		}
-		c.About(c.Scope.Workspace)
+		c.SetResource(c.Scope.Workspace)
 		return do(c)
 	}
 }
@@ -145,8 +145,8 @@ func (s *Singleton[T]) updateWorkspace(c *Call) (any, error) {
 			own.set[member] = effective[member]
 		}
 		noteSections(c, s.own, was, own.set)
-		if s.Overrides.Mark != nil {
-			if err := s.Overrides.Mark(form, own.set); err != nil {
+		if s.Overrides.Annotate != nil {
+			if err := s.Overrides.Annotate(form, own.set); err != nil {
 				return err
 			}
 		}

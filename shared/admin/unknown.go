@@ -23,7 +23,7 @@ const organisationID = "organisation_id"
 // foreign reports whether the protocol of the route is defined elsewhere, such as OAuth, SCIM
 // and OTLP. Those protocols ignore what they do not know.
 func (r *Route) foreign() bool {
-	return r.Refusals != nil || r.Unparsed || slices.Contains(r.Consumes, formType)
+	return r.Rejections != nil || r.Unparsed || slices.Contains(r.Consumes, formType)
 }
 
 // refuseUnknown adds the members of the bodies and the query parameters that the route does

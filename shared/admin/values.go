@@ -36,8 +36,8 @@ func (v Values) Raw(name string) json.RawMessage { return v.raw[name] }
 // Empty reports whether nothing was given.
 func (v Values) Empty() bool { return len(v.raw) == 0 }
 
-// Into decodes the field; absent and null leave dst alone.
-func (v Values) Into(name string, dst any) error {
+// Decode decodes the field; absent and null leave dst alone.
+func (v Values) Decode(name string, dst any) error {
 	if !v.HasValue(name) {
 		return nil
 	}

@@ -22,26 +22,26 @@ type Versions[T any] struct {
 	// form makes a version; When replaces that.
 	Of   []string
 	When func(in Values, ch *Change[T]) bool
-	// Beside are those of Of that make no version when they come alone: they change the
+	// Unversioned are those of Of that make no version when they come alone: they change the
 	// published content, and its version too.
-	Beside []string
-	// Shown are members of the entries of the list, beside or in place of those
+	Unversioned []string
+	// Computed are members of the entries of the list, beside or in place of those
 	// of the resource.
-	Shown  []Shown[T]
-	Paging Paging
+	Computed []ComputedField[T]
+	Paging   Paging
 	// Publish separates saving a version from publishing it by PUT {item}/makeDefault, which
 	// requires the scope Publish.
 	Publish string
 	// Patch adds the field patch to updates. With true, the fields of Of that are not named
-	// keep the values of the newest version; without it, all of Together must be given.
+	// keep the values of the newest version; without it, all of Combined must be given.
 	Patch    bool
-	Together []string
+	Combined []string
 	// Drafted specifies what of the record an update answers that made a version which
 	// is not published yet; nil: what every update answers.
 	Drafted *Reply
-	// Ready refuses a version that may not be published or labelled yet; nil: all may be.
+	// CheckPublish refuses a version that may not be published or labelled yet; nil: all may be.
 	// It is called before either.
-	Ready func(c *Call, it Item[T], n int64) error
+	CheckPublish func(c *Call, it Item[T], n int64) error
 	// Labels are the kind of the labels that versions carry; "": none.
 	Labels resource.Kind
 	Name   string // of the operations: listConfigVersions
@@ -108,13 +108,13 @@ func sameContent[T any](ch *Change[T]) bool {
 
 // content reports whether the body names content that makes a version.
 func (h *history[T]) content(in Values) bool {
-	return slices.ContainsFunc(h.Of, func(name string) bool { return in.Has(name) && !slices.Contains(h.Beside, name) })
+	return slices.ContainsFunc(h.Of, func(name string) bool { return in.Has(name) && !slices.Contains(h.Unversioned, name) })
 }
 
 // rewrite updates the version row of the published version if the body changed only fields
 // beside the content.
 func (h *history[T]) rewrite(c *Call, tx *resource.Tx, it Item[T]) error {
-	if !slices.ContainsFunc(h.Beside, c.Body.Has) {
+	if !slices.ContainsFunc(h.Unversioned, c.Body.Has) {
 		return nil
 	}
 	v, err := h.version(c, it, it.Version)
@@ -145,7 +145,7 @@ func (h *history[T]) stageDraft(c *Call, tx *resource.Tx, it Item[T]) (Change[T]
 	if err != nil {
 		return Change[T]{}, err
 	}
-	d := Change[T]{Old: newest, Was: form, Rec: &draft, Form: form}
+	d := Change[T]{Old: newest, OldForm: form, Rec: &draft, Form: form}
 	if err := h.m.writer.apply(c, c.Body, &d); err != nil {
 		return d, err
 	}
@@ -168,7 +168,7 @@ func (h *history[T]) together(c *Call) error {
 		return nil
 	}
 	var p problems
-	for _, name := range h.Together {
+	for _, name := range h.Combined {
 		if !c.Body.HasValue(name) {
 			p.add(name, "is required when the content changes; or send %s true to keep the value of the newest version", patchField)
 		}

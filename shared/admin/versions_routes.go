@@ -14,7 +14,7 @@ import (
 func (h *history[T]) entryShape() *shape {
 	entry := *h.m.shape
 	entry.members = slices.Clone(entry.members)
-	for _, sh := range h.Shown {
+	for _, sh := range h.Computed {
 		entry.put(sh.Field, sh.showing())
 	}
 	return &entry
@@ -29,22 +29,22 @@ func (h *history[T]) routes(item string) []Route {
 	entry := h.entryShape()
 	out := []Route{h.col.finish("read", Route{
 		Method: "GET", Path: item + "/versions", Name: "list" + v.Name + "Versions", Doc: "List the versions of " + article(word) + " " + word + ", newest first.", Role: h.col.ReadRole,
-		Query: v.Paging.Fields(), AnswerOf: func() Schema { return ListSchema(entry.schema(false)) }, Do: func(c *Call) (any, error) { return h.list(c, entry) },
+		Query: v.Paging.Fields(), ResponseOf: func() Schema { return ListSchema(entry.schema(false)) }, Do: func(c *Call) (any, error) { return h.list(c, entry) },
 	})}
 	if v.Publish == "" {
 		return out
 	}
 	out = append(out, h.col.finish("read", Route{
 		Method: "GET", Path: item + "/versions/{versionId}", Name: "get" + v.Name + "Version", Doc: "Read a version of " + article(word) + " " + word + ".", Role: h.col.ReadRole,
-		AnswerOf: func() Schema { return wrappedSchema(h.col.Wrapped, h.m.shape.schema(false)) }, Do: h.readOne,
+		ResponseOf: func() Schema { return wrappedSchema(h.col.Wrapped, h.m.shape.schema(false)) }, Do: h.readOne,
 	}))
 	publish := h.col.finish("update", Route{
 		Method: "PUT", Path: item + "/makeDefault", Name: "publish" + v.Name, Doc: "Publish a version of a " + word + ".", Role: h.col.WriteRole,
-		Body: []Field{{Name: "version", Type: Integer, Required: true, Min: 1, Max: 999_999_999}}, Action: audit.Publish, Answer: emptySchema, Do: h.publish,
+		Body: []Field{{Name: "version", Type: Integer, Required: true, Min: 1, Max: 999_999_999}}, Action: audit.Publish, Response: emptySchema, Do: h.publish,
 	})
 	publish.Scopes = []string{v.Publish}
 	refused := []int(nil)
-	if v.Ready != nil {
+	if v.CheckPublish != nil {
 		refused = []int{409}
 	}
 	publish.Errors = refused
@@ -52,7 +52,7 @@ func (h *history[T]) routes(item string) []Route {
 	if v.Labels != "" {
 		out = append(out, h.col.finish("update", Route{
 			Method: "PUT", Path: item + "/versions/{versionId}", Name: "label" + v.Name + "Version", Doc: "Assign a label to a version, moving it from any other version; null removes all labels.", Role: h.col.WriteRole,
-			Body: []Field{{Name: "label_id", Type: String, Max: 255, Refers: "/labels"}}, BodyMode: PartialBody, Action: audit.Update, Answer: emptySchema, Errors: refused, Do: h.putLabel,
+			Body: []Field{{Name: "label_id", Type: String, Max: 255, Reference: "/labels"}}, BodyMode: PartialBody, Action: audit.Update, Response: emptySchema, Errors: refused, Do: h.putLabel,
 		}))
 	}
 	return out
@@ -118,7 +118,7 @@ func (h *history[T]) readOne(c *Call) (any, error) {
 	if it, err = h.as(it, v); err != nil {
 		return nil, err
 	}
-	o, err := h.col.Show(c, it)
+	o, err := h.col.Render(c, it)
 	return wrapped(h.col.Wrapped, o), err
 }
 
@@ -149,7 +149,7 @@ func (h *history[T]) publishIn(c *Call, tx *resource.Tx, it Item[T], n int64) er
 	v.Body = now.Body
 	tx.Publish(it.Record, v)
 	it.UpdatedBy = c.Actor()
-	ch := Change[T]{Old: &old, Was: it.Form, Rec: it.Record, Form: now.Form}
+	ch := Change[T]{Old: &old, OldForm: it.Form, Rec: it.Record, Form: now.Form}
 	if err := h.m.writer.before(c, tx, &ch); err != nil {
 		return err
 	}
@@ -160,14 +160,14 @@ func (h *history[T]) publishIn(c *Call, tx *resource.Tx, it Item[T], n int64) er
 }
 
 func (h *history[T]) ready(c *Call, it Item[T], n int64) error {
-	if h.Ready == nil {
+	if h.CheckPublish == nil {
 		return nil
 	}
-	return h.Ready(c, it, n)
+	return h.CheckPublish(c, it, n)
 }
 
-// Ready refuses a version that may not be published yet.
-func (col *Collection[T]) Ready(c *Call, it Item[T], n int64) error {
+// CheckPublish refuses a version that may not be published yet.
+func (col *Collection[T]) CheckPublish(c *Call, it Item[T], n int64) error {
 	m, err := col.compile()
 	if err != nil {
 		return err

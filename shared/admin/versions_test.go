@@ -21,18 +21,18 @@ type label struct {
 
 func textFamily() admin.Family {
 	labels := &admin.Collection[label]{
-		Kind: "LABEL", Object: "label", Path: "/labels", Scope: "texts", Where: admin.InWorkspace,
+		Kind: "LABEL", Object: "label", Path: "/labels", Scope: "texts", Level: admin.InWorkspace,
 		Fields: []admin.Field{admin.NameField(20), {Name: "color_code"}},
 	}
 	texts := &admin.Collection[text]{
-		Kind: "TEXT", Object: "text", Path: "/texts", Scope: "texts", Where: admin.InWorkspace, Slugs: &admin.Slugs{Prefix: "tt-"},
+		Kind: "TEXT", Object: "text", Path: "/texts", Scope: "texts", Level: admin.InWorkspace, Slugs: &admin.Slugs{Prefix: "tt-"},
 		Fields: []admin.Field{admin.NameField(20), {Name: "folder"}, {Name: "string"}, {Name: "model"}},
 		Versions: &admin.Versions[text]{
-			Of: []string{"string", "model"}, Together: []string{"string", "model"}, Patch: true, Publish: "texts.publish", Labels: "LABEL",
-			Shown: []admin.Shown[text]{{Field: admin.Field{Name: "label_ids", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true},
+			Of: []string{"string", "model"}, Combined: []string{"string", "model"}, Patch: true, Publish: "texts.publish", Labels: "LABEL",
+			Computed: []admin.ComputedField[text]{{Field: admin.Field{Name: "label_ids", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true},
 				Value: func(_ *admin.Call, it admin.Item[text]) any { return admin.LabelsOf(it.Record) }}},
 		},
-		Shown: []admin.Shown[text]{
+		Computed: []admin.ComputedField[text]{
 			{Field: admin.Field{Name: "version", Type: admin.Integer, Required: true}, Value: func(_ *admin.Call, it admin.Item[text]) any { return it.Version }},
 			{Field: admin.Field{Name: "version_id", Type: admin.String, Required: true}, Value: func(_ *admin.Call, it admin.Item[text]) any { return it.VersionID }},
 		},

@@ -79,7 +79,7 @@ func slugTaken(err error) bool {
 func (w writer[T]) stageNew(c *Call, tx *resource.Tx, in Values, id string) (Change[T], error) {
 	col := w.col
 	rec := newRecord(c, col.kind(c), id)
-	ch := Change[T]{Was: new(T), Rec: rec, Form: new(T)}
+	ch := Change[T]{OldForm: new(T), Rec: rec, Form: new(T)}
 	if col.New != nil {
 		*ch.Form = col.New(c)
 	}
@@ -106,7 +106,7 @@ func newRecord(c *Call, kind resource.Kind, id string) *resource.Record {
 	rec := &resource.Record{Scope: c.Scope, Kind: kind, ID: id, Status: "active", CreatedBy: c.Actor(), UpdatedBy: c.Actor()}
 	if id == "" {
 		rec.ID = resource.NewID()
-		c.About(rec.ID)
+		c.SetResource(rec.ID)
 	}
 	return rec
 }
@@ -197,7 +197,7 @@ func (w writer[T]) stageUpdate(c *Call, tx *resource.Tx, in Values, it Item[T]) 
 	old, rec := *it.Record, it.Record
 	rec.Fields = maps.Clone(rec.Fields)
 	rec.UpdatedBy = c.Actor()
-	ch := Change[T]{Old: &old, Was: it.Form, Rec: rec, Form: it.Form}
+	ch := Change[T]{Old: &old, OldForm: it.Form, Rec: rec, Form: it.Form}
 	if err := w.apply(c, in, &ch); err != nil {
 		return ch, err
 	}
@@ -235,7 +235,7 @@ func (w writer[T]) delete(c *Call) (any, error) {
 		if err := tx.RefuseIfUsed(it.Ref()); err != nil {
 			return err
 		}
-		ch = Change[T]{Old: it.Record, Was: it.Form}
+		ch = Change[T]{Old: it.Record, OldForm: it.Form}
 		it.UpdatedBy = c.Actor()
 		if w.col.Retire != nil {
 			if err := w.col.Retire(c, tx, it); err != nil {

@@ -32,8 +32,8 @@ type First struct {
 // defaultTenant is the id of the first organization and the slug of its workspace.
 const defaultTenant = "default"
 
-// Made is what Bootstrap made; the raw keys are shown this once.
-type Made struct{ AdminKey, WorkspaceKey string }
+// BootstrapResult is what Bootstrap made; the raw keys are shown this once.
+type BootstrapResult struct{ AdminKey, WorkspaceKey string }
 
 // dataPlaneScopes are those of the first workspace key.
 var dataPlaneScopes = []string{
@@ -45,7 +45,7 @@ var dataPlaneScopes = []string{
 // Bootstrap fills an empty store with an organization, a workspace, two keys
 // and the mock providers. It does nothing when the organization exists: made is
 // then nil. MockURL is brought up to date in any case.
-func (c *Core) Bootstrap(ctx context.Context, f First) (made *Made, err error) {
+func (c *Core) Bootstrap(ctx context.Context, f First) (made *BootstrapResult, err error) {
 	if f.Organisation == "" {
 		f.Organisation = defaultTenant
 	}
@@ -86,8 +86,8 @@ func (c *Core) Bootstrap(ctx context.Context, f First) (made *Made, err error) {
 	return made, nil
 }
 
-func (c *Core) makeTenant(ctx context.Context, sc store.Scope, f First) (*Made, error) {
-	made := &Made{AdminKey: f.AdminKey, WorkspaceKey: f.WorkspaceKey}
+func (c *Core) makeTenant(ctx context.Context, sc store.Scope, f First) (*BootstrapResult, error) {
+	made := &BootstrapResult{AdminKey: f.AdminKey, WorkspaceKey: f.WorkspaceKey}
 	if made.AdminKey == "" {
 		made.AdminKey, _ = identity.NewSecret()
 	}

@@ -39,8 +39,8 @@ type Backends struct {
 	Audit    queue.Queue // audit records on their way to the audit table
 	Usage    queue.Queue // usage events; nil where a journal takes them
 	Journal  usage.Sink  // the journal
-	// Runs takes the steps of batches that the gateway runs itself; nil: it runs none.
-	Runs queue.Queue
+	// RunQueue takes the steps of batches that the gateway runs itself; nil: it runs none.
+	RunQueue queue.Queue
 	// Exports takes the steps of exports of logs; nil: none can be started.
 	Exports queue.Queue
 	Sealer  seal.Sealer
@@ -88,9 +88,9 @@ type Core struct {
 	// AllowDuplicates lets equal calls of the administration create a resource each, also within a
 	// minute. Only tests set it.
 	AllowDuplicates bool
-	// Trusting also reaches the trusted hosts. It is for custom hosts alone and has separate
+	// TrustedTransport also reaches the trusted hosts. It is for custom hosts alone and has separate
 	// connections.
-	Trusting http.RoundTripper
+	TrustedTransport http.RoundTripper
 }
 
 // New assembles the core.
@@ -103,19 +103,19 @@ func New(b Backends, s Settings) *Core {
 		opts = append(opts, resource.Embedded())
 	}
 	r := resource.New(b.Store, opts...)
-	r.BeforeCommit(audit.Follow)
+	r.BeforeCommit(audit.StageStates)
 	l := resource.NewLoader(r)
 	c := &Core{
 		Backends: b, Settings: s, Resources: r, Loader: l,
-		Auth:      identity.NewAuthenticator(l, s.Now),
-		Ledger:    ledger.New(b.Store, s.Now, s.Ledger),
-		Transport: egress.New(s.Egress.WithoutTrusted(), egress.Options{Standard: s.StandardHTTP}),
-		Trusting:  egress.New(s.Egress, egress.Options{Standard: s.StandardHTTP}),
-		Signing:   signing.New(signing.Options{Table: b.Store.Table(store.Usage), Sealer: b.Sealer, Now: s.Now, ConfiguredKey: s.SigningKey}),
+		Auth:             identity.NewAuthenticator(l, s.Now),
+		Ledger:           ledger.New(b.Store, s.Now, s.Ledger),
+		Transport:        egress.New(s.Egress.WithoutTrusted(), egress.Options{Standard: s.StandardHTTP}),
+		TrustedTransport: egress.New(s.Egress, egress.Options{Standard: s.StandardHTTP}),
+		Signing:          signing.New(signing.Options{Table: b.Store.Table(store.Usage), Sealer: b.Sealer, Now: s.Now, ConfiguredKey: s.SigningKey}),
 	}
 	c.Auth.Tokens = c.tokens()
 	if s.PricesURL != "" {
-		c.Prices = published.Open(published.Options{URL: s.PricesURL, Via: c.Transport, Table: b.Store.Table(store.Control), Base: pricing.Default(), Now: s.Now, Fetch: s.FetchPrices})
+		c.Prices = published.Open(published.Options{URL: s.PricesURL, Transport: c.Transport, Table: b.Store.Table(store.Control), Base: pricing.Default(), Now: s.Now, Fetch: s.FetchPrices})
 	}
 	return c
 }
@@ -153,7 +153,7 @@ func (c *Core) Events() usage.Sink {
 // CloseIdleConnections closes the outbound connections that no request uses.
 func (c *Core) CloseIdleConnections() {
 	egress.CloseIdle(c.Transport)
-	egress.CloseIdle(c.Trusting)
+	egress.CloseIdle(c.TrustedTransport)
 }
 
 // EnvHTTP is "standard" where net/http is to serve and to call, instead of this project's

@@ -64,7 +64,7 @@ func refusedSetup() error {
 }
 
 // auditFirst puts the first keys into the audit log.
-func auditFirst(tx *resource.Tx, ws *resource.Record, made *Made) error {
+func auditFirst(tx *resource.Tx, ws *resource.Record, made *BootstrapResult) error {
 	for _, k := range []struct {
 		kind           identity.KeyType
 		raw, workspace string

@@ -207,8 +207,8 @@ type Texts struct {
 	Bad   []fault.Detail // texts that are masked already: a caller sent back what it had read
 }
 
-// Hide masks every text below v, in place where it can; path is where v is.
-func (t *Texts) Hide(v any, path string) any {
+// Mask masks every text below v, in place where it can; path is where v is.
+func (t *Texts) Mask(v any, path string) any {
 	switch v := v.(type) {
 	case string:
 		if v == "" {
@@ -221,11 +221,11 @@ func (t *Texts) Hide(v any, path string) any {
 		return Mask(v)
 	case map[string]any:
 		for k, e := range v {
-			v[k] = t.Hide(e, path+"."+k)
+			v[k] = t.Mask(e, path+"."+k)
 		}
 	case []any:
 		for i, e := range v {
-			v[i] = t.Hide(e, fmt.Sprintf("%s[%d]", path, i))
+			v[i] = t.Mask(e, fmt.Sprintf("%s[%d]", path, i))
 		}
 	}
 	return v

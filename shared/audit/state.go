@@ -87,9 +87,9 @@ type message struct {
 // stateMark is the action of a message that carries states and no entry.
 const stateMark = "state"
 
-// Follow puts the states of all resources that a change leaves into the outbox, as part of
+// StageStates puts the states of all resources that a change leaves into the outbox, as part of
 // the change; see resource.Resources.BeforeCommit.
-func Follow(tx *resource.Tx) error {
+func StageStates(tx *resource.Tx) error {
 	var part []State
 	size := 0
 	send := func() error {

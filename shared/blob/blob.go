@@ -55,7 +55,7 @@ func Erase(ctx context.Context, b Bucket, key string, spans []Span) error {
 		return fmt.Errorf("blob: erase: %w", err)
 	}
 	for _, s := range spans {
-		if from, to, ok := s.Within(int64(len(body))); ok {
+		if from, to, ok := s.Clamp(int64(len(body))); ok {
 			clear(body[from:to])
 		}
 	}
@@ -65,9 +65,9 @@ func Erase(ctx context.Context, b Bucket, key string, spans []Span) error {
 	return nil
 }
 
-// Within returns the part of the range that is in an object of the given size; ok is
+// Clamp returns the part of the range that is in an object of the given size; ok is
 // false if there is none.
-func (s Span) Within(size int64) (from, to int64, ok bool) {
+func (s Span) Clamp(size int64) (from, to int64, ok bool) {
 	if s.Offset < 0 || s.Length <= 0 || s.Offset >= size {
 		return 0, 0, false
 	}

@@ -23,8 +23,8 @@ type Uploads interface {
 	Part(ctx context.Context, key, id string, n int, body []byte) (tag string, err error)
 	// Complete makes the object of the parts 1 to len(tags), in that order.
 	Complete(ctx context.Context, key, id string, tags []string) error
-	// Abandon returns an upload up. It is no error if the upload does not exist.
-	Abandon(ctx context.Context, key, id string) error
+	// Abort aborts an upload. It is no error if the upload does not exist.
+	Abort(ctx context.Context, key, id string) error
 }
 
 // Links makes addresses under which an object can be read for a while without any

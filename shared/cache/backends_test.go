@@ -38,7 +38,7 @@ type bench struct {
 }
 
 func (b *bench) cache() *Cache {
-	return New(Options{Store: b.store, Bucket: b.bucket, Sealer: b.sealer, Now: b.clock.now, Neighbours: b.flat(0)})
+	return New(Options{Store: b.store, Bucket: b.bucket, Sealer: b.sealer, Now: b.clock.now, VectorIndex: b.flat(0)})
 }
 
 func (b *bench) flat(most int) *Flat {
@@ -90,8 +90,8 @@ func onSQLite(t testing.TB) *bench {
 var here = store.Scope{Org: "acme", Workspace: "ws-1"}
 
 // question is one that the tests change a member of.
-func question() Question {
-	return Question{
+func question() Query {
+	return Query{
 		Scope: here, Operation: "chatComplete", Dialect: "openai.chat", Provider: "openai", Saved: "p-1", Model: "gpt-4o-mini",
 		URL:      "https://api.openai.com/v1/chat/completions",
 		Metadata: map[string]string{"team": "blue", "_user": "ann"},
@@ -99,7 +99,7 @@ func question() Question {
 	}
 }
 
-func mustKey(t testing.TB, q Question) Key {
+func mustKey(t testing.TB, q Query) Key {
 	t.Helper()
 	k, err := q.Key()
 	if err != nil {

@@ -57,9 +57,9 @@ type Options struct {
 	Store  store.Store
 	Bucket blob.Bucket // if nil, responses too large for a row are not cached
 	Sealer seal.Sealer
-	// Neighbours is the vector index of the semantic cache; nil disables it.
-	Neighbours Neighbours
-	Now        func() time.Time // nil means time.Now
+	// VectorIndex is the vector index of the semantic cache; nil disables it.
+	VectorIndex VectorIndex
+	Now         func() time.Time // nil means time.Now
 }
 
 // Cache stores responses. It is safe for concurrent use.
@@ -67,7 +67,7 @@ type Cache struct {
 	table      store.Table
 	bucket     blob.Bucket
 	sealer     seal.Sealer
-	neighbours Neighbours
+	neighbours VectorIndex
 	now        func() time.Time
 	counts     counters
 }
@@ -91,7 +91,7 @@ func New(o Options) *Cache {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Cache{table: o.Store.Table(table), bucket: o.Bucket, sealer: o.Sealer, neighbours: o.Neighbours, now: o.Now}
+	return &Cache{table: o.Store.Table(table), bucket: o.Bucket, sealer: o.Sealer, neighbours: o.VectorIndex, now: o.Now}
 }
 
 // Attributes of a row: exactly one of them is there.
@@ -207,9 +207,9 @@ func (c *Cache) sweep(ctx context.Context, name string) error {
 	return c.bucket.Delete(ctx, name)
 }
 
-// Seeking is a pending vector of a text. The embedding costs money once it is sent, so a
+// PendingVector is a pending vector of a text. The embedding costs money once it is sent, so a
 // late vector is still used: later requests find this request's response by it.
-type Seeking struct {
+type PendingVector struct {
 	counts *counters
 	done   chan struct{}
 	vector []float32 // both are valid when done is closed
@@ -220,9 +220,9 @@ type Seeking struct {
 // ErrLate is given for a vector that did not come in time.
 var ErrLate = errors.New("cache: the embedder did not respond in time")
 
-// Seek starts making a vector. The caller must call Wait before what e refers to ends.
-func (c *Cache) Seek(ctx context.Context, e Embedder, text string) *Seeking {
-	s := &Seeking{counts: &c.counts, done: make(chan struct{})}
+// StartEmbedding starts making a vector. The caller must call Wait before what e refers to ends.
+func (c *Cache) StartEmbedding(ctx context.Context, e Embedder, text string) *PendingVector {
+	s := &PendingVector{counts: &c.counts, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		defer func() {
@@ -242,7 +242,7 @@ func (c *Cache) Seek(ctx context.Context, e Embedder, text string) *Seeking {
 }
 
 // Vector waits for the vector for a while: ErrLate when it is not there by then.
-func (s *Seeking) Vector(wait time.Duration) ([]float32, error) {
+func (s *PendingVector) Vector(wait time.Duration) ([]float32, error) {
 	if !s.Done() {
 		t := time.NewTimer(wait)
 		defer t.Stop()
@@ -257,7 +257,7 @@ func (s *Seeking) Vector(wait time.Duration) ([]float32, error) {
 }
 
 // Done reports whether the embedder has answered.
-func (s *Seeking) Done() bool {
+func (s *PendingVector) Done() bool {
 	select {
 	case <-s.done:
 		return true
@@ -267,7 +267,7 @@ func (s *Seeking) Done() bool {
 }
 
 // Wait waits until the embedder has answered.
-func (s *Seeking) Wait() { <-s.done }
+func (s *PendingVector) Wait() { <-s.done }
 
 // Entry is a cached response.
 type Entry struct {

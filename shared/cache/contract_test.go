@@ -40,7 +40,9 @@ func TestFlatIsNeighbours(t *testing.T) {
 			}
 			s, sealer := open(t, clock), seal.New(master, clock)
 			cachetest.Run(t, cachetest.Harness{
-				Open:    func() cache.Neighbours { return cache.NewFlat(cache.FlatOptions{Store: s, Sealer: sealer, Now: clock}) },
+				Open: func() cache.VectorIndex {
+					return cache.NewFlat(cache.FlatOptions{Store: s, Sealer: sealer, Now: clock})
+				},
 				Now:     clock,
 				Advance: func(d time.Duration) { at.Add(int64(d / time.Second)) },
 			})

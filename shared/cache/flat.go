@@ -41,7 +41,7 @@ type Flat struct {
 	buckets map[Bucket]*flatBucket
 }
 
-var _ Neighbours = (*Flat)(nil)
+var _ VectorIndex = (*Flat)(nil)
 
 // NewFlat returns a flat index.
 func NewFlat(o FlatOptions) *Flat {
@@ -311,9 +311,9 @@ type Match struct {
 	Score float64
 }
 
-// Neighbours stores vectors and finds similar ones. Implementations are safe for
+// VectorIndex stores vectors and finds similar ones. Implementations are safe for
 // concurrent use, survive a restart, and never return expired vectors.
-type Neighbours interface {
+type VectorIndex interface {
 	// Add stores a vector, in place of one with the same id. A full bucket evicts the one
 	// that expires first.
 	Add(ctx context.Context, b Bucket, v Vector) error

@@ -19,8 +19,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Question is what must be equal for an answer to be used again.
-type Question struct {
+// Query is what must be equal for an answer to be used again.
+type Query struct {
 	Scope     store.Scope
 	Operation string // request type: chatComplete, embed, ...
 	Dialect   string // that the client speaks; empty where there is but one
@@ -39,8 +39,8 @@ type Question struct {
 	Body   []byte // JSON object, as it is sent; its streaming members do not count
 }
 
-// About returns the question with another body.
-func (q Question) About(body []byte) *Question {
+// WithBody returns the question with another body.
+func (q Query) WithBody(body []byte) *Query {
 	q.Body = body
 	return &q
 }
@@ -55,7 +55,7 @@ type Key struct {
 var ErrNotJSON = errors.New("cache: the body is not a JSON object")
 
 // Key is the key of the question.
-func (q *Question) Key() (Key, error) {
+func (q *Query) Key() (Key, error) {
 	members, err := membersOf(q.Body, "stream", "stream_options")
 	if err != nil {
 		return Key{}, err
@@ -66,7 +66,7 @@ func (q *Question) Key() (Key, error) {
 }
 
 // begin starts a hash with all but the body.
-func (q *Question) begin(purpose string) hash.Hash {
+func (q *Query) begin(purpose string) hash.Hash {
 	h := sha256.New()
 	lenient := "strict"
 	if q.Lenient {

@@ -14,23 +14,23 @@ import (
 
 func TestWhatChangesAKey(t *testing.T) {
 	base := mustKey(t, question())
-	body := func(s string) func(*Question) { return func(q *Question) { q.Body = []byte(s) } }
+	body := func(s string) func(*Query) { return func(q *Query) { q.Body = []byte(s) } }
 	const messages = `"messages":[{"role":"user","content":"Where is Ulm?"}]`
-	for name, change := range map[string]func(*Question){
-		"organisation":     func(q *Question) { q.Scope.Org = "other" },
-		"workspace":        func(q *Question) { q.Scope.Workspace = "ws-2" },
-		"operation":        func(q *Question) { q.Operation = "complete" },
-		"dialect":          func(q *Question) { q.Dialect = "anthropic.messages" },
-		"leniency":         func(q *Question) { q.Lenient = true },
-		"provider":         func(q *Question) { q.Provider = "azure-openai" },
-		"saved provider":   func(q *Question) { q.Saved = "p-2" },
-		"model":            func(q *Question) { q.Model = "gpt-4o" },
-		"address":          func(q *Question) { q.URL += "?v=2" },
-		"metadata value":   func(q *Question) { q.Metadata = map[string]string{"team": "red", "_user": "ann"} },
-		"metadata name":    func(q *Question) { q.Metadata = map[string]string{"group": "blue", "_user": "ann"} },
-		"less metadata":    func(q *Question) { q.Metadata = map[string]string{"team": "blue"} },
-		"no metadata":      func(q *Question) { q.Metadata = nil },
-		"namespace":        func(q *Question) { q.Namespace = "n" },
+	for name, change := range map[string]func(*Query){
+		"organisation":     func(q *Query) { q.Scope.Org = "other" },
+		"workspace":        func(q *Query) { q.Scope.Workspace = "ws-2" },
+		"operation":        func(q *Query) { q.Operation = "complete" },
+		"dialect":          func(q *Query) { q.Dialect = "anthropic.messages" },
+		"leniency":         func(q *Query) { q.Lenient = true },
+		"provider":         func(q *Query) { q.Provider = "azure-openai" },
+		"saved provider":   func(q *Query) { q.Saved = "p-2" },
+		"model":            func(q *Query) { q.Model = "gpt-4o" },
+		"address":          func(q *Query) { q.URL += "?v=2" },
+		"metadata value":   func(q *Query) { q.Metadata = map[string]string{"team": "red", "_user": "ann"} },
+		"metadata name":    func(q *Query) { q.Metadata = map[string]string{"group": "blue", "_user": "ann"} },
+		"less metadata":    func(q *Query) { q.Metadata = map[string]string{"team": "blue"} },
+		"no metadata":      func(q *Query) { q.Metadata = nil },
+		"namespace":        func(q *Query) { q.Namespace = "n" },
 		"a parameter":      body(`{"model":"gpt-4o-mini",` + messages + `,"temperature":1}`),
 		"one parameter":    body(`{"model":"gpt-4o-mini",` + messages + `,"temperature":0,"seed":1}`),
 		"no parameter":     body(`{"model":"gpt-4o-mini",` + messages + `}`),
@@ -84,8 +84,8 @@ func TestBodiesWithoutAKey(t *testing.T) {
 func TestKeysAreOfMembersNotOfTheirSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringOfN(rapid.RuneFrom([]rune("ab#%/")), 0, 4, -1)
-		draw := func() Question {
-			return Question{
+		draw := func() Query {
+			return Query{
 				Scope:     store.Scope{Org: "o" + word.Draw(t, "org"), Workspace: word.Draw(t, "workspace")},
 				Operation: word.Draw(t, "operation"), Provider: word.Draw(t, "provider"), Saved: word.Draw(t, "saved"), URL: word.Draw(t, "url"),
 				Namespace: word.Draw(t, "namespace"), Metadata: rapid.MapOfN(word, word, 0, 2).Draw(t, "metadata"),

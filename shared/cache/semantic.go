@@ -33,8 +33,8 @@ type Bucket struct {
 	ID    string // hex SHA-256 of the parts that must be equal
 }
 
-// Meaning is a question for the semantic cache.
-type Meaning struct {
+// SemanticQuery is a question for the semantic cache.
+type SemanticQuery struct {
 	Bucket Bucket
 	Text   string // the user's words
 }
@@ -42,12 +42,12 @@ type Meaning struct {
 // semantic are the operations with a semantic cache.
 var semantic = map[string]bool{"chatComplete": true, "complete": true, "messages": true}
 
-// MeaningOf reads the meaning of a question. Its body must be the client's own, as a config
+// ParseSemantic reads the meaning of a question. Its body must be the client's own, as a config
 // has changed it; r is that body decoded. embedder names what makes the vectors. ok is
 // false for questions that are only compared exactly: other operations, more than
 // MaxMessages messages, none from the user, long texts, and messages with anything but
 // text.
-func MeaningOf(q *Question, r *chat.Request, embedder string) (m Meaning, ok bool) {
+func ParseSemantic(q *Query, r *chat.Request, embedder string) (m SemanticQuery, ok bool) {
 	if !semantic[q.Operation] || r == nil {
 		return m, false
 	}
@@ -71,7 +71,7 @@ func MeaningOf(q *Question, r *chat.Request, embedder string) (m Meaning, ok boo
 // words splits a conversation into the user's texts and the other messages with their
 // roles, without system messages.
 func words(r *chat.Request) (text string, others []byte, ok bool) {
-	if len(r.Messages) == 0 || countMessages(r) > MaxMessages || r.Completion != nil && r.Completion.Prompts > 1 || len(r.Unread) > 0 {
+	if len(r.Messages) == 0 || countMessages(r) > MaxMessages || r.Completion != nil && r.Completion.Prompts > 1 || len(r.UnknownFields) > 0 {
 		return "", nil, false
 	}
 	var user strings.Builder
@@ -127,9 +127,9 @@ func (c *Cache) Semantic() bool { return c.neighbours != nil }
 // have expired or been removed.
 const candidates = 4
 
-// Near finds the answer to the nearest question at or above the threshold that is
+// FindNearest finds the answer to the nearest question at or above the threshold that is
 // younger than Age(age); nil when there is none.
-func (c *Cache) Near(ctx context.Context, b Bucket, vector []float32, threshold float64, age time.Duration) (*Entry, error) {
+func (c *Cache) FindNearest(ctx context.Context, b Bucket, vector []float32, threshold float64, age time.Duration) (*Entry, error) {
 	found, err := c.neighbours.Nearest(ctx, b, vector, threshold, candidates)
 	if err != nil {
 		return nil, err
@@ -149,9 +149,9 @@ func (c *Cache) Near(ctx context.Context, b Bucket, vector []float32, threshold 
 	return nil, bad
 }
 
-// Learn makes the answer of a key findable by the meaning of its question, until
+// AddVector makes the answer of a key findable by the meaning of its question, until
 // the answer expires.
-func (c *Cache) Learn(ctx context.Context, b Bucket, vector []float32, k Key, expires time.Time) error {
+func (c *Cache) AddVector(ctx context.Context, b Bucket, vector []float32, k Key, expires time.Time) error {
 	return c.neighbours.Add(ctx, b, Vector{ID: k.id(), Values: vector, Expires: expires})
 }
 

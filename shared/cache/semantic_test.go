@@ -12,16 +12,16 @@ import (
 	"gateway/shared/dialect/openai"
 )
 
-func meaning(t *testing.T, d chat.RequestReader, q Question, embedder string) (Meaning, bool) {
+func meaning(t *testing.T, d chat.RequestReader, q Query, embedder string) (SemanticQuery, bool) {
 	t.Helper()
 	r, err := d.DecodeRequest(q.Body)
 	if err != nil {
 		t.Fatalf("%s: %v", q.Body, err)
 	}
-	return MeaningOf(&q, r, embedder)
+	return ParseSemantic(&q, r, embedder)
 }
 
-func questionOf(messages, more string) Question {
+func questionOf(messages, more string) Query {
 	q := question()
 	q.Body = []byte(`{"model":"m","messages":` + messages + more + `}`)
 	return q
@@ -34,7 +34,7 @@ func TestWhatHasTheSameMeaning(t *testing.T) {
 	if !ok || base.Text != "Where is Ulm?" || base.Bucket.Scope != here {
 		t.Fatalf("%+v %v", base, ok)
 	}
-	for name, q := range map[string]Question{
+	for name, q := range map[string]Query{
 		"other words":       questionOf(`[{"role":"user","content":"Tell me where Ulm is"}]`, ""),
 		"a system message":  questionOf(`[{"role":"system","content":"Be brief"},{"role":"user","content":"Where is Ulm?"}]`, ""),
 		"content as a list": questionOf(`[{"role":"user","content":[{"type":"text","text":"Where is Ulm?"}]}]`, ""),
@@ -52,7 +52,7 @@ func TestWhatHasTheSameMeaning(t *testing.T) {
 	model.Model = "m2"
 	named := questionOf(ulm, "")
 	named.Namespace = "n"
-	for name, q := range map[string]Question{
+	for name, q := range map[string]Query{
 		"a parameter": questionOf(ulm, `,"temperature":1`), "tools": questionOf(ulm, `,"tools":[{"type":"function","function":{"name":"f"}}]`),
 		"metadata": other, "workspace": elsewhere, "model": model, "namespace": named,
 		"an answer between": questionOf(`[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},{"role":"user","content":"Where is Ulm?"}]`, ""),
@@ -69,7 +69,7 @@ func TestWhatHasTheSameMeaning(t *testing.T) {
 
 func TestWhatIsComparedExactlyOnly(t *testing.T) {
 	user := `{"role":"user","content":"x"}`
-	for name, q := range map[string]Question{
+	for name, q := range map[string]Query{
 		"nobody asks":          questionOf(`[{"role":"system","content":"x"}]`, ""),
 		"five messages":        questionOf(`[`+strings.Repeat(user+",", 4)+user+`]`, ""),
 		"an image":             questionOf(`[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"https://h/i.png"}}]}]`, ""),
@@ -87,12 +87,12 @@ func TestWhatIsComparedExactlyOnly(t *testing.T) {
 	if _, ok := meaning(t, openai.Chat{}, q, "e"); ok {
 		t.Error("an embedding has a meaning")
 	}
-	if _, ok := MeaningOf(&q, nil, "e"); ok {
+	if _, ok := ParseSemantic(&q, nil, "e"); ok {
 		t.Error("what cannot be read has a meaning")
 	}
 	longest := questionOf(`[{"role":"user","content":"`+strings.Repeat("word", 8190)+`"}]`, "")
 	four := questionOf(`[`+strings.Repeat(user+",", 3)+user+`]`, "")
-	for name, q := range map[string]Question{"the longest text": longest, "four messages": four} {
+	for name, q := range map[string]Query{"the longest text": longest, "four messages": four} {
 		if _, ok := meaning(t, openai.Chat{}, q, "e"); !ok {
 			t.Errorf("%s has no meaning", name)
 		}
@@ -133,14 +133,14 @@ func TestAnswersAreFoundByMeaning(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The vector may outlive the answer.
-			if err := c.Learn(ctx, bucket, vector, k, e.Expires.Add(time.Hour)); err != nil {
+			if err := c.AddVector(ctx, bucket, vector, k, e.Expires.Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 			return k
 		}
 		near := func(threshold float64) string {
 			t.Helper()
-			e, err := c.Near(ctx, bucket, v, threshold, MaxAge)
+			e, err := c.FindNearest(ctx, bucket, v, threshold, MaxAge)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestAnswersAreFoundByMeaning(t *testing.T) {
 		}
 		put("close", []float32{0.97, 0.243}, time.Hour)
 		put("closest", []float32{0.995, 0.0999}, time.Minute)
-		if e, err := c.Near(ctx, bucket, v, 0.95, 0); e == nil || err != nil {
+		if e, err := c.FindNearest(ctx, bucket, v, 0.95, 0); e == nil || err != nil {
 			t.Errorf("for the standard age: %v %v", e, err)
 		}
 		if got := near(0.95); got != `{"answer":"closest"}` {
@@ -183,13 +183,13 @@ func (f embedFunc) Embed(ctx context.Context, text string) ([]float32, error) { 
 func TestSeeking(t *testing.T) {
 	c := onSQLite(t).cache()
 	ctx := t.Context()
-	s := c.Seek(ctx, embedFunc(func(_ context.Context, text string) ([]float32, error) { return []float32{float32(len(text))}, nil }), "four")
+	s := c.StartEmbedding(ctx, embedFunc(func(_ context.Context, text string) ([]float32, error) { return []float32{float32(len(text))}, nil }), "four")
 	s.Wait()
 	if v, err := s.Vector(0); err != nil || len(v) != 1 || v[0] != 4 || !s.Done() {
 		t.Errorf("%v %v", v, err)
 	}
 	open := make(chan struct{})
-	s = c.Seek(ctx, embedFunc(func(context.Context, string) ([]float32, error) { <-open; return []float32{1}, nil }), "x")
+	s = c.StartEmbedding(ctx, embedFunc(func(context.Context, string) ([]float32, error) { <-open; return []float32{1}, nil }), "x")
 	for range 2 {
 		if _, err := s.Vector(time.Millisecond); !errors.Is(err, ErrLate) || s.Done() {
 			t.Errorf("%v", err)
@@ -206,7 +206,7 @@ func TestSeeking(t *testing.T) {
 		"panics":         func(context.Context, string) ([]float32, error) { panic("no") },
 		"gives no angle": func(context.Context, string) ([]float32, error) { return []float32{0}, nil },
 	} {
-		s := c.Seek(ctx, f, "x")
+		s := c.StartEmbedding(ctx, f, "x")
 		s.Wait()
 		if v, err := s.Vector(0); err == nil || v != nil {
 			t.Errorf("an embedder that %s: %v %v", name, v, err)

@@ -171,7 +171,7 @@ const (
 // Media is an image, a document or audio: exactly one of URL, Data and FileID.
 type Media struct {
 	URL    string // https address
-	Data   string // base64 without white space, or text when Plain
+	Data   string // base64 without white space, or text when IsString
 	FileID string // id of a file stored by the provider
 	MIME   string // type of Data, e.g. image/jpeg; may be empty for URL and FileID
 	Plain  bool   // Data is text
@@ -206,24 +206,24 @@ type ToolResult struct {
 	Plain   bool // the content was one string
 }
 
-// AnswerTool is a hidden tool. If a host cannot force a model to follow a schema, the model
+// ResponseTool is a hidden tool. If a host cannot force a model to follow a schema, the model
 // returns its response as this tool's arguments. Clients never see the tool: responses and
 // streams show the arguments as text.
-const AnswerTool = "gateway_json_answer"
+const ResponseTool = "gateway_json_answer"
 
 // Instructions to a model for JSON responses.
 const (
-	AnswerToolDescription = "Give the answer to the user by calling this tool once. Its arguments are the whole answer."
-	JSONInstruction       = "Answer with one JSON object and nothing else: no text around it, no code fence."
+	ResponseToolDescription = "Give the answer to the user by calling this tool once. Its arguments are the whole answer."
+	JSONInstruction         = "Answer with one JSON object and nothing else: no text around it, no code fence."
 )
 
-// Unhide replaces the text of the response by the arguments of the hidden tool. Text around the
+// ShowResponse replaces the text of the response by the arguments of the hidden tool. Text around the
 // call is dropped.
-func (c *Choice) Unhide() {
+func (c *Choice) ShowResponse() {
 	hidden, others := -1, false
 	for i := range c.Parts {
 		if call := c.Parts[i].Call; call != nil {
-			if call.Name == AnswerTool {
+			if call.Name == ResponseTool {
 				hidden = i
 			} else {
 				others = true
@@ -239,7 +239,7 @@ func (c *Choice) Unhide() {
 		switch {
 		case i == hidden:
 			parts = append(parts, answer)
-		case p.Kind == Text, p.Call != nil && p.Call.Name == AnswerTool:
+		case p.Kind == Text, p.Call != nil && p.Call.Name == ResponseTool:
 		default:
 			parts = append(parts, p)
 		}
@@ -255,25 +255,25 @@ func SchemaInstruction(schema []byte) string {
 	return JSONInstruction + " The JSON object must match this JSON schema: " + string(schema)
 }
 
-// Below is a set of nested request fields that few wire formats support and that encoders do
+// NestedFields is a set of nested request fields that few wire formats support and that encoders do
 // not check individually.
-type Below uint8
+type NestedFields uint8
 
 const (
-	BelowCitations      Below = 1 << iota // sources of earlier responses
-	BelowDocuments                        // fields of documents: context, citations
-	BelowTitles                           // names of media
-	BelowRemoteTitles                     // names of media that are text, or that the provider fetches or stores
-	BelowCallSignatures                   // signatures on tool calls
-	BelowResultMarkers                    // cache markers within tool results
-	BelowWay                              // Reasoning.Way, if it is treated as adaptive
+	BelowCitations      NestedFields = 1 << iota // sources of earlier responses
+	BelowDocuments                               // fields of documents: context, citations
+	BelowTitles                                  // names of media
+	BelowRemoteTitles                            // names of media that are text, or that the provider fetches or stores
+	BelowCallSignatures                          // signatures on tool calls
+	BelowResultMarkers                           // cache markers within tool results
+	BelowWay                                     // Reasoning.UnknownType, if it is treated as adaptive
 )
 
 // ReportBelow reports those of fields that the request has, for an encoder that supports none
 // of them. All encoders call it, so a new field is reported by every encoder that does not
 // support it.
-func (r *Request) ReportBelow(loss *Loss, members Below) {
-	if members&BelowWay != 0 && r.Reasoning.Way != "" {
+func (r *Request) ReportBelow(loss *Loss, members NestedFields) {
+	if members&BelowWay != 0 && r.Reasoning.UnknownType != "" {
 		loss.Add("thinking.type", "not known; treated as adaptive")
 	}
 	for i := range r.Messages {
@@ -302,7 +302,7 @@ func (m *Message) inResult(result, p *Part) string {
 	return at + ".content[" + strconv.Itoa(p.At) + "]"
 }
 
-func reportBelow(path func(*Part) string, p *Part, loss *Loss, members Below) {
+func reportBelow(path func(*Part) string, p *Part, loss *Loss, members NestedFields) {
 	if members&BelowResultMarkers != 0 && p.Cache != NoCache {
 		loss.Add(path(p)+".cache_control", "not accepted inside of the result of a tool")
 	}
@@ -317,7 +317,7 @@ func reportBelow(path func(*Part) string, p *Part, loss *Loss, members Below) {
 	}
 }
 
-func reportMedia(path func(*Part) string, p *Part, loss *Loss, members Below) {
+func reportMedia(path func(*Part) string, p *Part, loss *Loss, members NestedFields) {
 	const notTaken = "not accepted by this provider"
 	media := p.Media
 	if members&BelowDocuments != 0 {

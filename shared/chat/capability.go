@@ -85,11 +85,11 @@ func (c *Checked) textOnly() bool {
 
 func containsWord(body []byte, word string) bool { return bytes.Contains(body, []byte(word)) }
 
-// Refuse returns the 400 for what r needs and t does not support. It names the field of the
+// CheckSupport returns the 400 for what r needs and t does not support. It names the field of the
 // client's format: unsupported_operation, or unsupported_response_format for a format. Log
 // probabilities are rejected for clients that rely on the exact format and dropped for others,
-// see Loss.StrictAnswer. Tools that must not be called do not count.
-func Refuse(client Dialect, r *Request, t *Traits, loss *Loss) error {
+// see Loss.StrictResponse. Tools that must not be called do not count.
+func CheckSupport(client Dialect, r *Request, t *Traits, loss *Loss) error {
 	err := r.exceeds(t, loss)
 	if n, ok := client.(Named); ok {
 		return renamed(err, n, loss)
@@ -122,11 +122,11 @@ func (r *Request) exceeds(t *Traits, loss *Loss) error {
 	if t.NoLogprobs {
 		switch c := r.Completion; {
 		case r.Logprobs.Value:
-			loss.AddAnswer("logprobs", "this model returns none")
+			loss.AddResponse("logprobs", "this model returns none")
 		case r.TopLogprobs.Value > 0:
-			loss.AddAnswer("top_logprobs", "this model returns none")
+			loss.AddResponse("top_logprobs", "this model returns none")
 		case c != nil && c.Logprobs.Set:
-			loss.AddAnswer("logprobs", "this model returns none")
+			loss.AddResponse("logprobs", "this model returns none")
 		}
 		if err := loss.Err(); err != nil {
 			return err
@@ -152,7 +152,7 @@ func (r *Request) wantsTools() bool {
 		return false
 	}
 	for i := range r.Tools {
-		if r.Tools[i].Foreign == "" {
+		if r.Tools[i].ForeignType == "" {
 			return true
 		}
 	}
@@ -211,7 +211,7 @@ func (m *Message) Path(p *Part) string {
 		return at
 	case p.Kind == Call:
 		return at + ".tool_calls[" + strconv.Itoa(p.At) + "]"
-	case m.Plain:
+	case m.IsString:
 		return at + ".content"
 	}
 	return at + ".content[" + strconv.Itoa(p.At) + "]"
@@ -253,8 +253,8 @@ var Unbounded = ExtendedLimits{
 	Stops: math.MaxInt, Tools: math.MaxInt, Temperature: math.MaxFloat64, Logprobs: math.MaxInt, CountedLogprobs: math.MaxInt, NoEnd: true,
 }
 
-// Within returns the error of the first excess that the target does not allow.
-func (r *ExtendedLimits) Within(all []Excess) error {
+// Check returns the error of the first excess that the target does not allow.
+func (r *ExtendedLimits) Check(all []Excess) error {
 	for i := range all {
 		if !r.takes(&all[i]) {
 			return all[i].Err

@@ -29,12 +29,12 @@ func TestLossReportsOncePerPathAndRefusesWhenStrict(t *testing.T) {
 	if err := l.Err(); !fault.Is(err, fault.TranslationLoss) || fault.From(err).Field != "seed" {
 		t.Errorf("strict: %v", err)
 	}
-	answer := Loss{StrictAnswer: true}
+	answer := Loss{StrictResponse: true}
 	answer.Add("seed", "x")
 	if answer.Err() != nil {
 		t.Error("a loss that the answer does not show refuses")
 	}
-	answer.AddAnswer("logprobs", "x")
+	answer.AddResponse("logprobs", "x")
 	if !fault.Is(answer.Err(), fault.TranslationLoss) {
 		t.Error("a loss that the answer shows is not refused")
 	}

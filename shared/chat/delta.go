@@ -42,8 +42,8 @@ type Delta struct {
 	Choice int
 	Block  int // content block of the choice, numbered by the provider
 	Call   int // tool call of the choice, from 0
-	// Answer is set for text from the hidden tool, see Request.HiddenAnswer.
-	Answer bool
+	// Response is set for text from the hidden tool, see Request.HiddenResponse.
+	Response bool
 
 	ID, Name, Model string
 	Created         int64
@@ -125,7 +125,7 @@ func (h *halves) piece(d *Delta, emit func(*Delta) error) error {
 
 // continues reports whether d continues the text that ended with the first half.
 func (h *halves) continues(d *Delta) bool {
-	return len(d.JSON) > 2 && d.Kind == h.of.Kind && d.Choice == h.of.Choice && d.Block == h.of.Block && d.Call == h.of.Call && d.Answer == h.of.Answer
+	return len(d.JSON) > 2 && d.Kind == h.of.Kind && d.Choice == h.of.Choice && d.Block == h.of.Block && d.Call == h.of.Call && d.Response == h.of.Response
 }
 
 // flush emits a first half without a second.

@@ -64,9 +64,9 @@ type Options struct {
 	Request *Request
 }
 
-// AnswerID returns the id of a response with the provider's id given. A generated id begins
+// ResponseID returns the id of a response with the provider's id given. A generated id begins
 // with prefix, like ids of the client's format.
-func (o *Options) AnswerID(id, prefix string) string {
+func (o *Options) ResponseID(id, prefix string) string {
 	switch {
 	case o.OwnID:
 		return prefix + o.ID
@@ -78,10 +78,10 @@ func (o *Options) AnswerID(id, prefix string) string {
 
 // ToolName returns the client's name of a tool with the provider's name.
 func (o *Options) ToolName(name string) string {
-	if o.Request == nil || o.Request.Renamed == nil {
+	if o.Request == nil || o.Request.ToolNames == nil {
 		return name
 	}
-	if own, ok := o.Request.Renamed[name]; ok {
+	if own, ok := o.Request.ToolNames[name]; ok {
 		return own
 	}
 	return name
@@ -94,9 +94,9 @@ func (o *Options) Legacy() bool { return o.Request != nil && o.Request.Legacy }
 type FilterOptions struct {
 	Strict       bool // drop chunks that clients of the dialect do not understand
 	IncludeUsage bool // the client requested usage
-	// Injected is set if usage was requested on the client's behalf: its additions to the
+	// UsageAdded is set if usage was requested on the client's behalf: its additions to the
 	// stream are removed unless IncludeUsage is set.
-	Injected bool
+	UsageAdded bool
 }
 
 // Dialect is one wire format. The roles that it implements determine its use; it has no methods
@@ -117,14 +117,14 @@ type RequestReader interface {
 	DecodeRequest(body []byte) (*Request, error)
 }
 
-// AnswerWriter writes responses to clients.
-type AnswerWriter interface {
+// ResponseWriter writes responses to clients.
+type ResponseWriter interface {
 	// EncodeResponse appends a response.
 	EncodeResponse(dst []byte, r *Response, o *Options) []byte
 	// NewStreamEncoder writes a streamed response.
 	NewStreamEncoder(o *Options) StreamEncoder
-	// Held returns what both support; everything else is reported, see Missed.
-	Held(o *Options) Held
+	// Support returns what both support; everything else is reported, see Missed.
+	Support(o *Options) ResponseSupport
 }
 
 // ErrorWriter writes errors to clients.
@@ -135,9 +135,9 @@ type ErrorWriter interface {
 	AppendStreamError(dst []byte, f *fault.Fault, o *Options) []byte
 }
 
-// Refuser is an ErrorWriter with clients that may request final rejections of streamed requests as
+// RefusalWriter is an ErrorWriter with clients that may request final rejections of streamed requests as
 // the only event of a stream, because they repeat requests after every error status.
-type Refuser interface {
+type RefusalWriter interface {
 	// AppendRefusal appends that event.
 	AppendRefusal(dst []byte, f *fault.Fault, o *Options) []byte
 }
@@ -157,8 +157,8 @@ type RequestWriter interface {
 	EncodeRequest(dst []byte, r *Request, t *Traits, loss *Loss) ([]byte, error)
 }
 
-// AnswerReader reads responses of providers.
-type AnswerReader interface {
+// ResponseReader reads responses of providers.
+type ResponseReader interface {
 	// DecodeResponse decodes a response that is not streamed. An error body with a success
 	// status is an error.
 	DecodeResponse(body []byte, t *Traits) (*Response, error)
@@ -202,14 +202,14 @@ type Restorer interface {
 type Client interface {
 	Dialect
 	RequestReader
-	AnswerWriter
+	ResponseWriter
 	ErrorWriter
 }
 
 // Provider is a dialect of providers.
 type Provider interface {
 	RequestWriter
-	AnswerReader
+	ResponseReader
 	ErrorReader
 }
 
@@ -221,8 +221,8 @@ type TwoWayDialect interface {
 	Passer
 }
 
-// Headed is a Provider with parts of a response in its headers, mostly usage.
-type Headed interface {
+// HeaderReader is a Provider with parts of a response in its headers, mostly usage.
+type HeaderReader interface {
 	// ReadHeader adds the data in h to a decoded response.
 	ReadHeader(h http.Header, r *Response)
 }
@@ -277,16 +277,16 @@ type Meter struct {
 	ReportedTotal int64
 	Complete      bool // the terminal event was received
 	Started       bool // the first content was received
-	Held          bool // content was received but guardrails hold it back; Started is then false
+	Withheld      bool // content was received but guardrails hold it back; Started is then false
 	Err           *fault.Fault
 	OutputBytes   int64 // generated text, for an estimate if usage is missing
-	Pieces        int64 // pieces of text in a stream
+	Chunks        int64 // pieces of text in a stream
 	NextEvent     int64 // number of the next event, where a dialect numbers them
 	Sized         int64 // images with a readable size
 	Pixels        int64 // of those images
 	// Items are the items of the response that a later request may name in place of sending them.
 	Items []ItemSize
-	Served
+	PriceFacts
 }
 
 // ItemSize is the most input tokens that a stored item amounts to.
@@ -295,24 +295,24 @@ type ItemSize struct {
 	Tokens int64 // negative: at most those of the response
 }
 
-// Served contains what the price of a response depends on besides its usage, as far as the
+// PriceFacts contains what the price of a response depends on besides its usage, as far as the
 // provider reports it.
-type Served struct {
+type PriceFacts struct {
 	Mode          string // see pricing.ModeOf
 	Region        string // where it was generated: us
 	SearchContext string // low, medium, high
-	Also          []Line // usage of further models on the same bill
+	Extra         []Line // usage of further models on the same bill
 }
 
 // Line is the usage of a further model.
 type Line struct {
-	Model, Mode string // Mode as in Served
+	Model, Mode string // Mode as in PriceFacts
 	Usage       pricing.Usage
 }
 
 // OutputEstimate estimates the generated tokens if usage is missing or incomplete: one for each
 // four bytes of text, reasoning and tool calls, and at least one for each piece of a stream.
-func (m *Meter) OutputEstimate() int64 { return max(m.Pieces, (m.OutputBytes+3)/4) }
+func (m *Meter) OutputEstimate() int64 { return max(m.Chunks, (m.OutputBytes+3)/4) }
 
 // TotalOnly reports whether the provider reported only a total. Usage then counts all of it as
 // input.

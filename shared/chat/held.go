@@ -7,34 +7,34 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Holds is a set of response features that not every client format supports.
-type Holds uint16
+// ResponseFeatures is a set of response features that not every client format supports.
+type ResponseFeatures uint16
 
 // The features. All others are supported by every format, or concern only the gateway.
 const (
-	HoldsChoices     Holds = 1 << iota // choices after the first
-	HoldsFingerprint                   // Response.SystemFingerprint
-	HoldsTier                          // Response.ServiceTier
-	HoldsSequence                      // Choice.StopSequence
-	HoldsLogprobs                      // Choice.Logprobs, Delta.Logprobs
-	HoldsExtra                         // Choice.Extra, Delta.Extra
-	HoldsRefusals                      // parts that are a Refusal
-	HoldsThinking                      // parts that are Reasoned
-	HoldsRedacted                      // that are RedactedReasoned
-	HoldsCitations                     // Part.Citations, if Held.Cites accepts them
-	HoldsForeign                       // blocks of other dialects
-	HoldsImages                        // parts that are an Image, if Held.Images accepts them
-	HoldsCalls                         // the first tool call
-	HoldsMoreCalls                     // the others
-	HoldsSigned                        // Part.Signature of Reasoned
-	HoldsSignedCalls                   // ToolCall.Signature
+	HoldsChoices     ResponseFeatures = 1 << iota // choices after the first
+	HoldsFingerprint                              // Response.SystemFingerprint
+	HoldsTier                                     // Response.ServiceTier
+	HoldsSequence                                 // Choice.StopSequence
+	HoldsLogprobs                                 // Choice.Logprobs, Delta.Logprobs
+	HoldsExtra                                    // Choice.Extra, Delta.Extra
+	HoldsRefusals                                 // parts that are a Refusal
+	HoldsThinking                                 // parts that are Reasoned
+	HoldsRedacted                                 // that are RedactedReasoned
+	HoldsCitations                                // Part.Citations, if Held.Cites accepts them
+	HoldsForeign                                  // blocks of other dialects
+	HoldsImages                                   // parts that are an Image, if Held.Images accepts them
+	HoldsCalls                                    // the first tool call
+	HoldsMoreCalls                                // the others
+	HoldsSigned                                   // Part.Signature of Reasoned
+	HoldsSignedCalls                              // ToolCall.Signature
 )
 
-// Held states which parts of a response the client's format supports.
-type Held struct {
-	Holds Holds
-	// Own is the dialect with foreign blocks that are written even if HoldsForeign is not set.
-	Own string
+// ResponseSupport states which parts of a response the client's format supports.
+type ResponseSupport struct {
+	Features ResponseFeatures
+	// OwnDialect is the dialect with foreign blocks that are written even if HoldsForeign is not set.
+	OwnDialect string
 	// Cites reports whether a source, one JSON object, is written. If nil, all are.
 	Cites func(citation []byte) bool
 	// Images reports whether an image is written. If nil, all are.
@@ -67,47 +67,47 @@ const (
 const NoPlace = "no equivalent in the client's format"
 
 // writesImage reports whether the client's format supports an image.
-func (h *Held) writesImage(m *Media) bool {
-	return h.Holds&HoldsImages != 0 && (h.Images == nil || h.Images(m))
+func (h *ResponseSupport) writesImage(m *Media) bool {
+	return h.Features&HoldsImages != 0 && (h.Images == nil || h.Images(m))
 }
 
 // Writes reports whether the client's format supports a citation, an image or a foreign block
 // of a provider's dialect. It is true for any other delta.
-func (h *Held) Writes(d *Delta, origin string) bool {
+func (h *ResponseSupport) Writes(d *Delta, origin string) bool {
 	switch d.Kind {
 	case DeltaCitation:
-		return h.Holds&HoldsCitations != 0 && (h.Cites == nil || h.Cites(d.JSON))
+		return h.Features&HoldsCitations != 0 && (h.Cites == nil || h.Cites(d.JSON))
 	case DeltaImage:
 		return h.writesImage(ReadImage(d.Text()))
 	case DeltaForeign:
-		return h.Holds&HoldsForeign != 0 || origin != "" && origin == h.Own
+		return h.Features&HoldsForeign != 0 || origin != "" && origin == h.OwnDialect
 	}
 	return true
 }
 
-// Missed reports what the client does not receive of a response. It examines everything that
+// LossReporter reports what the client does not receive of a response. It examines everything that
 // the client's encoder receives, complete or streamed, and allocates only for a loss.
-type Missed struct {
-	held   Held
+type LossReporter struct {
+	held   ResponseSupport
 	origin string // the provider's dialect
 	loss   *Loss
 }
 
-// MissedBy returns a report for a response that client writes with o.
-func MissedBy(client AnswerWriter, o *Options, loss *Loss) Missed {
-	return Missed{client.Held(o), o.Origin, loss}
+// NewLossReporter returns a report for a response that client writes with o.
+func NewLossReporter(client ResponseWriter, o *Options, loss *Loss) LossReporter {
+	return LossReporter{client.Support(o), o.Origin, loss}
 }
 
 // no reports whether the client's format lacks a feature.
-func (m *Missed) no(h Holds) bool { return m.held.Holds&h == 0 }
+func (m *LossReporter) no(h ResponseFeatures) bool { return m.held.Features&h == 0 }
 
 // add reports a feature of a choice; content is set if it is one of its parts.
-func (m *Missed) add(choice int, content bool, name string) {
+func (m *LossReporter) add(choice int, content bool, name string) {
 	m.because(choice, content, name, NoPlace)
 }
 
 // because reports a feature of a choice with a reason.
-func (m *Missed) because(choice int, content bool, name, reason string) {
+func (m *LossReporter) because(choice int, content bool, name, reason string) {
 	path := name
 	if content && m.held.Content != "" {
 		path = m.held.Content + "." + path
@@ -119,12 +119,12 @@ func (m *Missed) because(choice int, content bool, name, reason string) {
 }
 
 // further reports a choice after the first.
-func (m *Missed) further(choice int) {
+func (m *LossReporter) further(choice int) {
 	m.loss.AddMissed("choices["+strconv.Itoa(choice)+"]", NoPlace)
 }
 
 // Examine examines a complete response.
-func (m *Missed) Examine(r *Response) {
+func (m *LossReporter) Examine(r *Response) {
 	if r.SystemFingerprint != "" && m.no(HoldsFingerprint) {
 		m.loss.AddMissed("system_fingerprint", NoPlace)
 	}
@@ -140,7 +140,7 @@ func (m *Missed) Examine(r *Response) {
 	}
 }
 
-func (m *Missed) choice(c *Choice) {
+func (m *LossReporter) choice(c *Choice) {
 	m.stop(c.Index, c.Stop, c.StopSequence, c.Extra)
 	if len(c.Logprobs) > 0 && m.no(HoldsLogprobs) {
 		m.add(c.Index, false, lostLogprobs)
@@ -170,7 +170,7 @@ func (m *Missed) choice(c *Choice) {
 
 // stop examines how a choice ended. If only the provider knows the stop string, a format
 // without a field for it loses it.
-func (m *Missed) stop(choice int, stop StopReason, sequence string, extra []Field) {
+func (m *LossReporter) stop(choice int, stop StopReason, sequence string, extra []Field) {
 	if stop == StopSequence && sequence != "" && m.no(HoldsSequence) {
 		m.add(choice, false, lostSequence)
 	}
@@ -181,7 +181,7 @@ func (m *Missed) stop(choice int, stop StopReason, sequence string, extra []Fiel
 	}
 }
 
-func (m *Missed) reasoned(choice int, text, signed bool) {
+func (m *LossReporter) reasoned(choice int, text, signed bool) {
 	if text && m.no(HoldsThinking) {
 		m.add(choice, true, lostThinking)
 	}
@@ -190,8 +190,8 @@ func (m *Missed) reasoned(choice int, text, signed bool) {
 	}
 }
 
-func (m *Missed) foreign(choice int, kind, origin string) {
-	if !m.no(HoldsForeign) || origin != "" && origin == m.held.Own {
+func (m *LossReporter) foreign(choice int, kind, origin string) {
+	if !m.no(HoldsForeign) || origin != "" && origin == m.held.OwnDialect {
 		return
 	}
 	if kind == "" {
@@ -200,7 +200,7 @@ func (m *Missed) foreign(choice int, kind, origin string) {
 	m.add(choice, true, clipName(kind))
 }
 
-func (m *Missed) call(choice, n int, signature string) {
+func (m *LossReporter) call(choice, n int, signature string) {
 	switch {
 	case n == 0 && m.no(HoldsCalls), n > 0 && m.no(HoldsMoreCalls):
 		m.add(choice, true, lostCalls)
@@ -210,7 +210,7 @@ func (m *Missed) call(choice, n int, signature string) {
 }
 
 // cited examines the sources of a text.
-func (m *Missed) cited(choice int, p *Part) {
+func (m *LossReporter) cited(choice int, p *Part) {
 	if len(p.Citations) == 0 || m.held.Cites == nil && !m.no(HoldsCitations) {
 		return
 	}
@@ -218,14 +218,14 @@ func (m *Missed) cited(choice int, p *Part) {
 	r.citations(Delta{}, p.Citations)
 }
 
-func (m *Missed) source(choice int, citation []byte) {
+func (m *LossReporter) source(choice int, citation []byte) {
 	if m.no(HoldsCitations) || m.held.Cites != nil && !m.held.Cites(citation) {
 		m.add(choice, true, lostCitations)
 	}
 }
 
 // Piece examines one step of a stream.
-func (m *Missed) Piece(d *Delta) {
+func (m *LossReporter) Piece(d *Delta) {
 	if d.Kind == DeltaStart || d.Kind == DeltaUsage || d.Kind == DeltaPing || d.Kind == DeltaBlockStop {
 		return
 	}
@@ -277,7 +277,7 @@ type Response struct {
 
 	SystemFingerprint string
 	ServiceTier       string
-	Served
+	PriceFacts
 }
 
 // Choice is one alternative of a response.
@@ -317,7 +317,7 @@ func (r *Response) Attribute(origin string) {
 
 // Meter returns the accounting data of the response.
 func (r *Response) Meter() Meter {
-	m := Meter{Model: r.Model, ID: r.ID, Usage: r.Usage, ReportedTotal: r.ReportedTotal, Complete: true, Started: true, Served: r.Served}
+	m := Meter{Model: r.Model, ID: r.ID, Usage: r.Usage, ReportedTotal: r.ReportedTotal, Complete: true, Started: true, PriceFacts: r.PriceFacts}
 	if m.Mode == "" {
 		m.Mode = pricing.ModeOf(r.ServiceTier)
 	}

@@ -18,7 +18,7 @@ type Jobs interface {
 	// Name returns the name that the catalog refers to, such as anthropic.jobs.
 	Name() string
 	// Do performs the operation; its response has OpenAI's format.
-	Do(ctx context.Context, j *Job) (*JobAnswer, error)
+	Do(ctx context.Context, j *Job) (*JobResponse, error)
 	// Usage returns the usage of the rows of the ended batch j.ID, with one entry per model.
 	Usage(ctx context.Context, j *Job) ([]Meter, error)
 	// DecodeError decodes a provider's error response, like ErrorReader.
@@ -42,10 +42,10 @@ type Job struct {
 
 	Field  func(name string) string // of the target's credential; never a secret
 	Header func(name string) string // of the client's request
-	// Talk returns the conversation between the dialect of batch rows and a model of the
+	// Conversation returns the conversation between the dialect of batch rows and a model of the
 	// target. It rejects models that the caller may not use.
-	Talk  func(client, model string) (*Talk, error)
-	Files JobFiles
+	Conversation func(client, model string) (*Conversation, error)
+	Files        JobFiles
 	// Tier returns the size that a prompt of so many tokens exceeds and by which its price in a
 	// batch is determined; 0: prompts of all sizes have the same.
 	Tier func(model string, prompt int64) int64
@@ -54,11 +54,11 @@ type Job struct {
 	Call func(ctx context.Context, c *JobCall) (*http.Response, error)
 }
 
-// EmbeddingRows is the dialect that Job.Talk accepts for rows with embeddings.
+// EmbeddingRows is the dialect that Job.Conversation accepts for rows with embeddings.
 const EmbeddingRows = "openai.embeddings"
 
-// Talk connects a client's dialect with a model.
-type Talk struct {
+// Conversation connects a client's dialect with a model.
+type Conversation struct {
 	Client     Client
 	Provider   Provider
 	Translator Translator // for rows that are not conversations, in place of both; nil if such rows need none
@@ -70,7 +70,7 @@ type Talk struct {
 }
 
 // Wire returns the name of the provider's format.
-func (t *Talk) Wire() string {
+func (t *Conversation) Wire() string {
 	switch {
 	case t.Translator != nil:
 		return t.Translator.Name()
@@ -81,7 +81,7 @@ func (t *Talk) Wire() string {
 }
 
 // Native reports whether the provider uses the client's format.
-func (t *Talk) Native() bool {
+func (t *Conversation) Native() bool {
 	return t.Translator == nil && (t.Provider == nil || t.Provider.Name() == t.Client.Name())
 }
 
@@ -91,7 +91,7 @@ type JobCall struct {
 	Operation string // with the route that determines the address, or
 	Object    string // bucket/key of an object in the provider's cloud storage
 	ID        string // in the address of the operation
-	Below     string // fixed path suffix
+	Suffix    string // fixed path suffix
 	URL       string // alternatively an address from the provider; the credential is not sent there
 	Query     string // escaped
 	Header    http.Header
@@ -100,16 +100,16 @@ type JobCall struct {
 	Length    int64
 }
 
-// JobAnswer is the response to the client.
-type JobAnswer struct {
+// JobResponse is the response to the client.
+type JobResponse struct {
 	Type   string // media type
 	Body   io.ReadCloser
 	Length int64 // bytes; -1 if unknown
 }
 
 // JobJSON returns a JSON response.
-func JobJSON(b []byte) *JobAnswer {
-	return &JobAnswer{Type: "application/json", Body: io.NopCloser(bytes.NewReader(b)), Length: int64(len(b))}
+func JobJSON(b []byte) *JobResponse {
+	return &JobResponse{Type: "application/json", Body: io.NopCloser(bytes.NewReader(b)), Length: int64(len(b))}
 }
 
 // Upload is a file from the client.
@@ -124,23 +124,23 @@ type Upload struct {
 // JobFiles stores for a workspace what its provider cannot store.
 type JobFiles interface {
 	// Save stores a file, sealed; purpose is called after its bytes were read.
-	Save(ctx context.Context, name string, src io.Reader, purpose func() (string, error)) (*HeldFile, error)
+	Save(ctx context.Context, name string, src io.Reader, purpose func() (string, error)) (*StoredFile, error)
 	// File returns a file, or nil if the workspace has none with the id.
-	File(ctx context.Context, id string) (*HeldFile, error)
+	File(ctx context.Context, id string) (*StoredFile, error)
 	// Open returns a file's bytes.
-	Open(ctx context.Context, f *HeldFile) io.ReadCloser
+	Open(ctx context.Context, f *StoredFile) io.ReadCloser
 	// Remove deletes a file. It returns false if there is none.
 	Remove(ctx context.Context, id string) (bool, error)
 	// Files lists files, the newest first, starting after the id after.
-	Files(ctx context.Context, purpose, after string, limit int) (page []HeldFile, more bool, err error)
-	// Note stores data about an object beyond what its provider returns; Noted returns the
+	Files(ctx context.Context, purpose, after string, limit int) (page []StoredFile, more bool, err error)
+	// SetData stores data about an object beyond what its provider returns; Data returns the
 	// notes by id.
-	Note(ctx context.Context, id string, note []byte) error
-	Noted(ctx context.Context, ids ...string) (map[string][]byte, error)
+	SetData(ctx context.Context, id string, note []byte) error
+	Data(ctx context.Context, ids ...string) (map[string][]byte, error)
 }
 
-// HeldFile is a file that the gateway stores.
-type HeldFile struct {
+// StoredFile is a file that the gateway stores.
+type StoredFile struct {
 	ID, Name, Purpose string
 	Bytes             int64
 	Created, Expires  int64 // Unix seconds

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// Lost is a field that did not reach the provider or the client.
-type Lost struct {
+// LostField is a field that did not reach the provider or the client.
+type LostField struct {
 	Path   string // JSON path in the client's body, e.g. messages[2].content[1]
 	Reason string // short, without content of the request
 	answer bool   // the client will miss it in the response
@@ -23,19 +23,19 @@ type Lost struct {
 type Loss struct {
 	// Strict rejects a request that would lose anything.
 	Strict bool
-	// StrictAnswer rejects a request that would lose something that the client expects in the
+	// StrictResponse rejects a request that would lose something that the client expects in the
 	// response (log probabilities, audio). It is set for clients that rely on the exact OpenAI
 	// format.
-	StrictAnswer bool
+	StrictResponse bool
 
-	Entries []Lost
+	Entries []LostField
 	More    int // losses after the first maxLost, without entries
 	refused bool
 
-	// Missed lists what the client does not receive of the provider's response, by the names of
+	// Response lists what the client does not receive of the provider's response, by the names of
 	// the client's format. It is paid for and not a reason for a rejection.
-	Missed     []Lost
-	MoreMissed int
+	Response     []LostField
+	MoreResponse int
 }
 
 // maxLost is the number of entries of a report.
@@ -52,11 +52,11 @@ func (l *Loss) Add(path, reason string) { l.Entries = note(l.Entries, &l.More, p
 //
 //go:noinline
 func (l *Loss) AddMissed(path, reason string) {
-	l.Missed = note(l.Missed, &l.MoreMissed, path, reason)
+	l.Response = note(l.Response, &l.MoreResponse, path, reason)
 }
 
 // note adds a loss to a list, once per path.
-func note(list []Lost, more *int, path, reason string) []Lost {
+func note(list []LostField, more *int, path, reason string) []LostField {
 	for i := range list {
 		if list[i].Path == path {
 			return list
@@ -66,28 +66,28 @@ func note(list []Lost, more *int, path, reason string) []Lost {
 		*more++
 		return list
 	}
-	return append(list, Lost{Path: path, Reason: reason})
+	return append(list, LostField{Path: path, Reason: reason})
 }
 
-// AddAnswer reports that the client will miss path in the response.
-func (l *Loss) AddAnswer(path, reason string) {
+// AddResponse reports that the client will miss path in the response.
+func (l *Loss) AddResponse(path, reason string) {
 	l.Add(path, reason)
 	for i := range l.Entries {
 		if l.Entries[i].Path == path {
 			l.Entries[i].answer = true
 		}
 	}
-	l.refused = l.refused || l.StrictAnswer
+	l.refused = l.refused || l.StrictResponse
 }
 
 // Reset clears the report for the next target.
 func (l *Loss) Reset() {
 	l.Entries, l.More, l.refused = l.Entries[:0], 0, false
-	l.Missed, l.MoreMissed = l.Missed[:0], 0
+	l.Response, l.MoreResponse = l.Response[:0], 0
 }
 
 // Empty reports whether nothing was lost in either direction.
-func (l *Loss) Empty() bool { return len(l.Entries) == 0 && len(l.Missed) == 0 }
+func (l *Loss) Empty() bool { return len(l.Entries) == 0 && len(l.Response) == 0 }
 
 // Err returns a 400 that names what would be lost if the report rejects the request, otherwise
 // nil. It does not name losses that do not matter to the client.
@@ -113,21 +113,21 @@ func (l *Loss) Err() error {
 // ofAnswer is the prefix of recorded paths of responses.
 const ofAnswer = "answer: "
 
-// OfAnswer returns the path in the response of an entry of Paths. ok is false if the entry
+// ResponsePath returns the path in the response of an entry of Paths. ok is false if the entry
 // refers to the request.
-func OfAnswer(lost string) (path string, ok bool) { return strings.CutPrefix(lost, ofAnswer) }
+func ResponsePath(lost string) (path string, ok bool) { return strings.CutPrefix(lost, ofAnswer) }
 
-// Paths returns the losses for the record: of the request, then of the response, see OfAnswer.
+// Paths returns the losses for the record: of the request, then of the response, see ResponsePath.
 func (l *Loss) Paths() []string {
 	if l.Empty() {
 		return nil
 	}
-	paths := make([]string, 0, len(l.Entries)+len(l.Missed))
+	paths := make([]string, 0, len(l.Entries)+len(l.Response))
 	for i := range l.Entries {
 		paths = append(paths, l.Entries[i].Path)
 	}
-	for i := range l.Missed {
-		paths = append(paths, ofAnswer+l.Missed[i].Path)
+	for i := range l.Response {
+		paths = append(paths, ofAnswer+l.Response[i].Path)
 	}
 	return paths
 }
@@ -141,11 +141,11 @@ const maxHeader = 2048
 func (l *Loss) Header() string {
 	var b strings.Builder
 	header(&b, "dropped=", l.Entries, l.More)
-	header(&b, "missed=", l.Missed, l.MoreMissed)
+	header(&b, "missed=", l.Response, l.MoreResponse)
 	return b.String()
 }
 
-func header(b *strings.Builder, word string, list []Lost, more int) {
+func header(b *strings.Builder, word string, list []LostField, more int) {
 	if len(list) == 0 {
 		return
 	}

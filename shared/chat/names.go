@@ -14,12 +14,12 @@ import (
 // bytes. Invalid names are changed deterministically, and r.Renamed maps them back. If two
 // names would become equal, it returns a 400.
 func (r *Request) Rename(max int) error {
-	r.Renamed = nil
+	r.ToolNames = nil
 	if r.namesFit(max) {
 		return nil
 	}
 	own := make(map[string]string)
-	r.Renamed = make(map[string]string)
+	r.ToolNames = make(map[string]string)
 	take := func(name, path string) error {
 		if name == "" {
 			return nil
@@ -30,7 +30,7 @@ func (r *Request) Rename(max int) error {
 		}
 		own[legal] = name
 		if legal != name {
-			r.Renamed[legal] = name
+			r.ToolNames[legal] = name
 		}
 		return nil
 	}
@@ -128,7 +128,7 @@ func (r *Request) tool(name string) *Tool {
 		return nil
 	}
 	for i := range r.Tools {
-		if t := &r.Tools[i]; t.Name == name && t.Foreign == "" {
+		if t := &r.Tools[i]; t.Name == name && t.ForeignType == "" {
 			return t
 		}
 	}
@@ -178,12 +178,12 @@ func (r *Request) SplitNamespace(name string) (namespace, own string) {
 // conversation, so that the client sends only new messages.
 const threadMember = "thread"
 
-// RefuseThread returns the error by which Anthropic's clients recognize that a thread is not
+// ThreadError returns the error by which Anthropic's clients recognize that a thread is not
 // stored, so that they send the complete conversation: thread_not_found if the request
 // continues one, thread_unsupported_request otherwise. It returns nil if the request has no
 // thread, or if the target supports threads. Without the error, a conversation would lose all
 // of its earlier turns.
-func (r *Request) RefuseThread(unsupported bool) error {
+func (r *Request) ThreadError(unsupported bool) error {
 	if !unsupported || r.Dialect != "anthropic.messages" {
 		return nil
 	}
@@ -243,23 +243,23 @@ var Members = []Member{
 	{"IncludeUsage", "stream_options", nil},
 	{"Completion", "suffix", nil},
 	{"Extra", "extra", nil}, // by their own names
-	{"Unread", "messages", nil},
-	{"Guessed", "response_format.type", nil},
+	{"UnknownFields", "messages", nil},
+	{"Assumed", "response_format.type", nil},
 
 	{"Dialect", "", nil},
 	{"MaxTokensField", "", nil},
 	{"Legacy", "", nil},
-	{"Renamed", "", nil},
-	{"HiddenAnswer", "", nil},
+	{"ToolNames", "", nil},
+	{"HiddenResponse", "", nil},
 	{"UnboundJSON", "", nil},
-	{"Recall", "", nil},
-	{"Fits", "", nil},
+	{"LoadReasoning", "", nil},
+	{"MatchSchema", "", nil},
 	{"Breakpoints", "", nil}, // how Messages are marked
 }
 
-// Lose reports, with reason, the fields that the client set and that are not in carried, which
+// ReportLoss reports, with reason, the fields that the client set and that are not in carried, which
 // contains paths of Members. An encoder that calls it also reports fields that are added later.
-func (r *Request) Lose(loss *Loss, reason string, carried ...string) {
+func (r *Request) ReportLoss(loss *Loss, reason string, carried ...string) {
 	for i := range Members {
 		m := &Members[i]
 		if m.isSet != nil && m.isSet(r) && !slices.Contains(carried, m.Path) {

@@ -25,8 +25,8 @@ type Portable interface {
 	Portable(r *Request) error
 }
 
-// Referring is a Dialect with requests that can refer to the items of an earlier response.
-type Referring interface {
+// ReferenceReader is a Dialect with requests that can refer to the items of an earlier response.
+type ReferenceReader interface {
 	// Output returns the items of an encoded response and the id under which they are stored,
 	// or "" if it has none.
 	Output(response []byte) (id string, items []byte)
@@ -51,14 +51,14 @@ type Stored struct {
 type Unmarker interface {
 	// Unmark returns the body without that reasoning, and what it removed. Without any it
 	// returns the body itself.
-	Unmark(body []byte) ([]byte, []Lost)
+	Unmark(body []byte) ([]byte, []LostField)
 }
 
 // OfAnotherProvider is the reason for reasoning that is omitted.
 const OfAnotherProvider = "reasoning of another provider"
 
-// HasMarked reports whether a body may contain marked reasoning.
-func HasMarked(body []byte) bool { return bytes.Contains(body, quotedMark) }
+// HasMarkedReasoning reports whether a body may contain marked reasoning.
+func HasMarkedReasoning(body []byte) bool { return bytes.Contains(body, quotedMark) }
 
 var quotedMark = []byte(`"` + signedMark)
 
@@ -87,13 +87,13 @@ func EachObject(body []byte, in wire.Span, field string, f func(i int, at wire.S
 
 // UnmarkBlocks returns the edits that remove blocks from the messages of a body, both lists of
 // objects, and what they remove. A message that has no other blocks is removed.
-func UnmarkBlocks(body []byte, messages, blocks string, edit func(block []byte, at wire.Span) (wire.Edit, bool)) (edits []wire.Edit, lost []Lost) {
+func UnmarkBlocks(body []byte, messages, blocks string, edit func(block []byte, at wire.Span) (wire.Edit, bool)) (edits []wire.Edit, lost []LostField) {
 	EachObject(body, wire.Span{End: len(body)}, messages, func(i int, message wire.Span) {
 		var of []wire.Edit
 		n := EachObject(body, message, blocks, func(j int, at wire.Span) {
 			if e, ok := edit(at.Of(body), at); ok {
 				of = append(of, e)
-				lost = append(lost, Lost{Path: messages + "[" + strconv.Itoa(i) + "]." + blocks + "[" + strconv.Itoa(j) + "]", Reason: OfAnotherProvider})
+				lost = append(lost, LostField{Path: messages + "[" + strconv.Itoa(i) + "]." + blocks + "[" + strconv.Itoa(j) + "]", Reason: OfAnotherProvider})
 			}
 		})
 		if len(of) == n && n > 0 && !slices.ContainsFunc(of, wire.Edit.Retains) {
@@ -105,14 +105,14 @@ func UnmarkBlocks(body []byte, messages, blocks string, edit func(block []byte, 
 }
 
 // Translate appends the provider's body for r, which client has decoded. It rejects what t does
-// not support, see Refuse. Losses and errors use the names of the client's format.
+// not support, see CheckSupport. Losses and errors use the names of the client's format.
 func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t *Traits, loss *Loss) ([]byte, error) {
 	if p, ok := client.(Portable); ok {
 		if err := p.Portable(r); err != nil {
 			return dst, err
 		}
 	}
-	if err := r.RefuseThread(client.Name() != provider.Name() || t.NoThreads); err != nil {
+	if err := r.ThreadError(client.Name() != provider.Name() || t.NoThreads); err != nil {
 		return dst, err
 	}
 	if t.NoThinking && r.thinksByHabit() && client.Name() != provider.Name() {
@@ -121,16 +121,16 @@ func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t
 		defer func() { r.Reasoning = reasoning }() // another target may support thinking
 		loss.Add("thinking", "this model does not think")
 	}
-	if err := Refuse(client, r, t, loss); err != nil {
+	if err := CheckSupport(client, r, t, loss); err != nil {
 		return dst, err
 	}
-	r.HiddenAnswer, r.UnboundJSON = false, false // they may be set from another provider's body
+	r.HiddenResponse, r.UnboundJSON = false, false // they may be set from another provider's body
 	sent := r
 	if client.Name() != provider.Name() {
 		sent = r.withTexts(loss)
 	}
 	out, err := provider.EncodeRequest(dst, sent, t, loss)
-	r.Renamed, r.HiddenAnswer, r.UnboundJSON = sent.Renamed, sent.HiddenAnswer, sent.UnboundJSON
+	r.ToolNames, r.HiddenResponse, r.UnboundJSON = sent.ToolNames, sent.HiddenResponse, sent.UnboundJSON
 	if r.Breakpoints {
 		err = loss.renameMarkers(err)
 	}

@@ -31,9 +31,9 @@ func (s StopReason) ended() bool {
 	return s == StopUnknown || s == StopEnd || s == StopSequence || s == StopPause
 }
 
-// Promised checks a complete response against the JSON that r requested, see
+// CheckJSON checks a complete response against the JSON that r requested, see
 // Request.UnboundJSON.
-func (r *Request) Promised(answer *Response) error {
+func (r *Request) CheckJSON(answer *Response) error {
 	if r == nil || !r.UnboundJSON {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (r *Request) Promised(answer *Response) error {
 // schemaHolds reports whether a response that was requested by an instruction matches its
 // schema.
 func (r *Request) schemaHolds(object []byte) bool {
-	return r.HiddenAnswer || r.Format.Kind != FormatSchema || r.Fits == nil || r.Fits(r.Format.Schema, object)
+	return r.HiddenResponse || r.Format.Kind != FormatSchema || r.MatchSchema == nil || r.MatchSchema(r.Format.Schema, object)
 }
 
 // replaceText replaces all texts of the choice by text.
@@ -156,14 +156,14 @@ func (j *jsonText) whole() bool {
 	return d.End() == nil
 }
 
-// Promised returns a decoder that checks its response against the JSON that r requested, or dec
+// CheckJSON returns a decoder that checks its response against the JSON that r requested, or dec
 // itself if there is nothing to check. Text is forwarded on arrival, unless the client's tools
 // may be called: then it is held until it is known whether it is the response.
-func Promised(r *Request, dec StreamDecoder) StreamDecoder {
+func CheckJSON(r *Request, dec StreamDecoder) StreamDecoder {
 	if r == nil || !r.UnboundJSON {
 		return dec
 	}
-	p := &promised{dec: dec, r: r, bufferText: r.wantsTools() || r.HiddenAnswer}
+	p := &promised{dec: dec, r: r, bufferText: r.wantsTools() || r.HiddenResponse}
 	p.give = p.delta
 	return p
 }
@@ -236,7 +236,7 @@ func (p *promised) delta(d *Delta) error {
 		return p.stop(d)
 	case p.excused || d.Kind == DeltaStart || d.Kind == DeltaUsage || d.Kind == DeltaPing:
 		return p.emit(d)
-	case d.Kind == DeltaText && d.Answer:
+	case d.Kind == DeltaText && d.Response:
 		p.answered = true
 		return p.pass(d)
 	case d.Kind == DeltaText && p.answered:

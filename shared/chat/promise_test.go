@@ -28,7 +28,7 @@ func (p *pieces) Signed() []Signed { return nil }
 
 // streamed returns text in pieces of size bytes and collects what a client gets.
 func streamed(r *Request, text string, stop StopReason, size int) (string, error) {
-	dec := Promised(r, &pieces{stop: stop})
+	dec := CheckJSON(r, &pieces{stop: stop})
 	var c Collector
 	give := func(d *Delta) error { c.Add(d); return nil }
 	var err error
@@ -65,7 +65,7 @@ func FuzzPromised(f *testing.F) {
 				r.Tools = []Tool{{Name: "f"}}
 			}
 			answer := &Response{Choices: []Choice{{Parts: []Part{{Kind: Text, Text: text}}, Stop: stop}}}
-			if err := r.Promised(answer); err != nil {
+			if err := r.CheckJSON(answer); err != nil {
 				if _, again := streamed(r, text, stop, len(text)+1); again == nil {
 					t.Fatalf("%q is refused whole and taken as a stream", text)
 				}
@@ -93,22 +93,22 @@ func TestPromisedIgnoresIncompleteResponses(t *testing.T) {
 		"refused":  {Stop: StopEnd, Parts: []Part{{Kind: Refusal, Text: `no`}}},
 		"a call":   {Stop: StopToolCalls, Parts: []Part{{Kind: Text, Text: `let me see`}, {Kind: Call, Call: &ToolCall{}}}},
 	} {
-		if err := r.Promised(&Response{Choices: []Choice{c}}); err != nil {
+		if err := r.CheckJSON(&Response{Choices: []Choice{c}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	words := &Response{Choices: []Choice{{Stop: StopEnd, Parts: []Part{{Kind: Text, Text: "words"}}}}}
-	if err := r.Promised(words); err == nil {
+	if err := r.CheckJSON(words); err == nil {
 		t.Error("words are taken for JSON")
 	}
-	if err := (&Request{}).Promised(words); err != nil {
+	if err := (&Request{}).CheckJSON(words); err != nil {
 		t.Error(err)
 	}
-	if dec := new(pieces); Promised(&Request{}, dec) != StreamDecoder(dec) {
+	if dec := new(pieces); CheckJSON(&Request{}, dec) != StreamDecoder(dec) {
 		t.Error("a stream is held against nothing")
 	}
 	two := &Response{Choices: []Choice{{Stop: StopEnd, Parts: []Part{{Kind: Text, Text: "```json\n{"}, {Kind: Reasoned, Text: "x"}, {Kind: Text, Text: "}\n```"}}}}}
-	if err := r.Promised(two); err != nil || two.Choices[0].Text() != "{}" || len(two.Choices[0].Parts) != 2 {
+	if err := r.CheckJSON(two); err != nil || two.Choices[0].Text() != "{}" || len(two.Choices[0].Parts) != 2 {
 		t.Errorf("%v %+v", err, two.Choices[0].Parts)
 	}
 }

@@ -25,7 +25,7 @@ func (o Opt[T]) Or(other T) T {
 }
 
 // Request is one requested turn of a conversation. Dialects decode to it and encode from it;
-// encoders change only Renamed, HiddenAnswer and UnboundJSON.
+// encoders change only ToolNames, HiddenResponse and UnboundJSON.
 type Request struct {
 	// Dialect is the name of the client's dialect.
 	Dialect  string
@@ -70,59 +70,59 @@ type Request struct {
 	// Extra are the top-level fields that the client's dialect does not know or that have no
 	// canonical form, in order.
 	Extra []Field
-	// Unread are the paths of unknown fields within messages, at most maxUnread.
-	Unread []string
-	// Guessed are fields with an unknown value, with the assumed value.
-	Guessed []Lost
+	// UnknownFields are the paths of unknown fields within messages, at most maxUnread.
+	UnknownFields []string
+	// Assumed are fields with an unknown value, with the assumed value.
+	Assumed []LostField
 
-	// Renamed maps tool names sent to the provider to the client's names. EncodeRequest sets it
+	// ToolNames maps tool names sent to the provider to the client's names. EncodeRequest sets it
 	// if the provider's dialect does not allow a name; the response encoder reads it.
-	Renamed map[string]string
-	// HiddenAnswer is set by EncodeRequest if the text of the response arrives as arguments of
+	ToolNames map[string]string
+	// HiddenResponse is set by EncodeRequest if the text of the response arrives as arguments of
 	// the hidden tool: other text is then not part of it.
-	HiddenAnswer bool
+	HiddenResponse bool
 	// UnboundJSON is set by EncodeRequest if Format requests JSON and only an instruction or
 	// the hidden tool enforces it, see Promised.
 	UnboundJSON bool
 
-	// Recall finds the signed reasoning before the tool call with this id, for clients that
+	// LoadReasoning finds the signed reasoning before the tool call with this id, for clients that
 	// cannot return it. It may be nil.
-	Recall func(toolCallID string) []Part
-	// Fits reports whether a JSON value matches a JSON schema. If it is nil, a schema that was
+	LoadReasoning func(toolCallID string) []Part
+	// MatchSchema reports whether a JSON value matches a JSON schema. If it is nil, a schema that was
 	// sent as an instruction is not checked.
-	Fits func(schema, value []byte) bool
+	MatchSchema func(schema, value []byte) bool
 }
 
-// maxUnread is the length limit of Request.Unread.
+// maxUnread is the length limit of Request.UnknownFields.
 const maxUnread = 32
 
 // Unknown records an unknown field within a message.
 func (r *Request) Unknown(message, part int, member []byte) {
-	if len(r.Unread) == maxUnread {
+	if len(r.UnknownFields) == maxUnread {
 		return
 	}
 	path := "messages[" + strconv.Itoa(message) + "]"
 	if part >= 0 {
 		path += ".content[" + strconv.Itoa(part) + "]"
 	}
-	r.Unread = append(r.Unread, path+"."+clipName(string(member)))
+	r.UnknownFields = append(r.UnknownFields, path+"."+clipName(string(member)))
 }
 
-// Guess records that the value of a field is unknown and treated as another.
-func (r *Request) Guess(path, taken string) {
-	r.Guessed = append(r.Guessed, Lost{Path: path, Reason: "not known; treated as " + taken})
+// Assume records that the value of a field is unknown and treated as another.
+func (r *Request) Assume(path, taken string) {
+	r.Assumed = append(r.Assumed, LostField{Path: path, Reason: "not known; treated as " + taken})
 }
 
 // ReportUnread adds unknown fields and assumed values to a report. words are the modes of
-// ToolChoice.Word that the encoder writes.
+// ToolChoice.HostMode that the encoder writes.
 func (r *Request) ReportUnread(loss *Loss, words ...string) {
-	if w := r.ToolChoice.Word; w != "" && !slices.Contains(words, w) {
+	if w := r.ToolChoice.HostMode; w != "" && !slices.Contains(words, w) {
 		loss.Add("tool_choice", "not known; treated as auto")
 	}
-	for _, g := range r.Guessed {
+	for _, g := range r.Assumed {
 		loss.Add(g.Path, g.Reason)
 	}
-	for _, path := range r.Unread {
+	for _, path := range r.UnknownFields {
 		loss.Add(path, "not known")
 	}
 }
@@ -199,8 +199,8 @@ type Message struct {
 	Parts []Part
 	// At is the index in the client's messages, -1 for a separate system prompt.
 	At int
-	// Plain is set if the content was one string and not a list.
-	Plain bool
+	// IsString is set if the content was one string and not a list.
+	IsString bool
 }
 
 // WithParts returns the message with other parts.
@@ -242,10 +242,10 @@ type Tool struct {
 	// Namespace is the client's namespace of the tool; Name has it as a prefix, see
 	// JoinNamespace.
 	Namespace string
-	// Foreign is the type of a tool that is not a function; Raw is the complete tool in the
+	// ForeignType is the type of a tool that is not a function; Raw is the complete tool in the
 	// client's dialect.
-	Foreign string
-	Raw     json.RawMessage
+	ForeignType string
+	Raw         json.RawMessage
 }
 
 // ToolChoiceMode states whether tools must, may or must not be called.
@@ -264,9 +264,9 @@ const (
 type ToolChoice struct {
 	Mode ToolChoiceMode
 	Name string // of the one tool, for ToolsNamed
-	// Word is a mode that only some hosts support, such as validated; Mode is then the closest
+	// HostMode is a mode that only some hosts support, such as validated; Mode is then the closest
 	// one.
-	Word string
+	HostMode string
 }
 
 // Forced reports whether the response must call a tool.
@@ -314,11 +314,11 @@ const (
 
 // Reasoning limits how much the model may think.
 type Reasoning struct {
-	Effort   string // none, minimal, low, medium, high, xhigh, max; may be empty
-	Thinking Thinking
-	Way      string     // an unknown type of thinking; Thinking is then adaptive
-	Budget   Opt[int64] // tokens
-	Display  string     // how thinking is shown: summarized, omitted; may be empty
+	Effort      string // none, minimal, low, medium, high, xhigh, max; may be empty
+	Thinking    Thinking
+	UnknownType string     // an unknown type of thinking; Thinking is then adaptive
+	Budget      Opt[int64] // tokens
+	Display     string     // how thinking is shown: summarized, omitted; may be empty
 }
 
 // On reports whether the client requested thinking of any kind.

@@ -48,7 +48,7 @@ type EventParser interface {
 
 var _ EventParser = (*wire.SSEParser)(nil)
 
-// FramedWriter is an AnswerWriter with streams that do not consist of server-sent events.
+// FramedWriter is a ResponseWriter with streams that do not consist of server-sent events.
 type FramedWriter interface {
 	// StreamType returns the Content-Type of such a stream. Callers must not change it.
 	StreamType() []string

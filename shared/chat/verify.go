@@ -83,7 +83,7 @@ func ObjectArguments(args string) string {
 
 // Verify verifies a complete response for a client with a format that supports h. It reports omitted
 // calls in loss.
-func Verify(r *Response, h Held, loss *Loss) error {
+func Verify(r *Response, h ResponseSupport, loss *Loss) error {
 	if len(r.Choices) == 0 {
 		return errEmpty()
 	}
@@ -96,7 +96,7 @@ func Verify(r *Response, h Held, loss *Loss) error {
 }
 
 // verify verifies one choice.
-func (c *Choice) verify(h Held, loss *Loss) error {
+func (c *Choice) verify(h ResponseSupport, loss *Loss) error {
 	calls, broken := 0, 0
 	for i := range c.Parts {
 		p := &c.Parts[i]
@@ -115,7 +115,7 @@ func (c *Choice) verify(h Held, loss *Loss) error {
 		c.Parts = slices.DeleteFunc(c.Parts, func(p Part) bool {
 			return p.Kind == Call && !p.Call.Custom && ObjectArguments(p.Call.Arguments) == ""
 		})
-		m := Missed{held: h, loss: loss}
+		m := LossReporter{held: h, loss: loss}
 		m.because(c.Index, true, lostCalls, lostBroken)
 		switch {
 		case broken < calls || c.Stop.cut():
@@ -135,7 +135,7 @@ func (c *Choice) verify(h Held, loss *Loss) error {
 // see Verify. In a stream an invalid call may have been sent already: the response then ends
 // with an error, or with StopMalformed if the format supports it. Split surrogate pairs are
 // joined.
-func Verified(dec StreamDecoder, h Held, loss *Loss) StreamDecoder {
+func Verified(dec StreamDecoder, h ResponseSupport, loss *Loss) StreamDecoder {
 	v := &verified{dec: dec, held: h, loss: loss}
 	v.give = v.delta
 	return v
@@ -144,7 +144,7 @@ func Verified(dec StreamDecoder, h Held, loss *Loss) StreamDecoder {
 // verified wraps a StreamDecoder.
 type verified struct {
 	dec   StreamDecoder
-	held  Held
+	held  ResponseSupport
 	loss  *Loss
 	emit  func(*Delta) error
 	give  func(*Delta) error
@@ -324,7 +324,7 @@ func (v *verified) settle() error {
 			d.Stop = d.Stop.withCalls()
 		}
 		if broken > 0 && v.held.CompleteCalls {
-			m := Missed{held: v.held, loss: v.loss}
+			m := LossReporter{held: v.held, loss: v.loss}
 			m.because(d.Choice, true, lostCalls, lostBroken)
 		}
 		if err := v.emit(d); err != nil {

@@ -31,13 +31,13 @@ func TestVerifyNeverInventsCalls(t *testing.T) {
 	broken := []string{`{"a":`, `{"a":1}{"a":1}`, "```json\n{}\n```", `["x"]`, `"{}"`, `{"a":1 "b":2}`, `7`, `true`}
 	valid := []string{``, ` `, `null`, `{}`, `{"a":1}`, " {\"a\":1}\n"}
 	for _, args := range valid {
-		for _, h := range []chat.Held{{}, {Broken: chat.BrokenFail}, {Broken: chat.BrokenStop}, {Broken: chat.BrokenStop, CompleteCalls: true}} {
+		for _, h := range []chat.ResponseSupport{{}, {Broken: chat.BrokenFail}, {Broken: chat.BrokenStop}, {Broken: chat.BrokenStop, CompleteCalls: true}} {
 			for stop, want := range map[chat.StopReason]chat.StopReason{chat.StopEnd: chat.StopToolCalls, chat.StopUnknown: chat.StopToolCalls, chat.StopToolCalls: chat.StopToolCalls, chat.StopLength: chat.StopLength} {
 				both(t, h, answerOf(stop, args), outcome{1, want, false}, outcome{1, want, false})
 			}
 		}
 	}
-	text, fail, ends, whole := chat.Held{}, chat.Held{Broken: chat.BrokenFail}, chat.Held{Broken: chat.BrokenStop}, chat.Held{Broken: chat.BrokenStop, CompleteCalls: true}
+	text, fail, ends, whole := chat.ResponseSupport{}, chat.ResponseSupport{Broken: chat.BrokenFail}, chat.ResponseSupport{Broken: chat.BrokenStop}, chat.ResponseSupport{Broken: chat.BrokenStop, CompleteCalls: true}
 	for _, args := range broken {
 		both(t, text, answerOf(chat.StopEnd, args), outcome{1, chat.StopToolCalls, false}, outcome{1, chat.StopToolCalls, false})
 		both(t, fail, answerOf(chat.StopToolCalls, args), outcome{Failed: true}, outcome{Failed: true})
@@ -50,7 +50,7 @@ func TestVerifyNeverInventsCalls(t *testing.T) {
 	}
 }
 
-func both(t *testing.T, h chat.Held, r *chat.Response, whole, streamed outcome) {
+func both(t *testing.T, h chat.ResponseSupport, r *chat.Response, whole, streamed outcome) {
 	t.Helper()
 	var loss chat.Loss
 	args := r.Choices[0].Parts[0].Call.Arguments
@@ -104,9 +104,9 @@ func (d *replayed) Signed() []chat.Signed { return nil }
 
 func TestVerifyRejectsResponsesWithoutChoices(t *testing.T) {
 	both := []error{
-		chat.Verify(&chat.Response{}, chat.Held{}, &chat.Loss{}),
-		chat.Verified(&replayed{}, chat.Held{}, &chat.Loss{}).Event("", nil, func(*chat.Delta) error { return nil }),
-		chat.Verified(&replayed{}, chat.Held{}, &chat.Loss{}).End(),
+		chat.Verify(&chat.Response{}, chat.ResponseSupport{}, &chat.Loss{}),
+		chat.Verified(&replayed{}, chat.ResponseSupport{}, &chat.Loss{}).Event("", nil, func(*chat.Delta) error { return nil }),
+		chat.Verified(&replayed{}, chat.ResponseSupport{}, &chat.Loss{}).End(),
 	}
 	for i, err := range both {
 		if err == nil {
@@ -148,7 +148,7 @@ func TestVerifiedJoinsTheHalvesOfACharacter(t *testing.T) {
 		"the end of a stream": {[]string{`"{\"a\":\"\ud83d"`}, "{\"a\":\"\ufffd"},
 	} {
 		var got []byte
-		dec := chat.Verified(&pieces{c.pieces}, chat.Held{}, &chat.Loss{})
+		dec := chat.Verified(&pieces{c.pieces}, chat.ResponseSupport{}, &chat.Loss{})
 		if err := dec.Event("", nil, func(d *chat.Delta) error {
 			if d.Kind == chat.DeltaToolArgs {
 				got = wire.AppendUnquoted(got, d.JSON)

@@ -94,7 +94,7 @@ func openAIStream(n int) [][]byte {
 		chunk("[]", `{"prompt_tokens":120,"completion_tokens":100,"total_tokens":220}`), []byte("data: [DONE]\n\n"))
 }
 
-func benchmarkStream(b *testing.B, provider chat.AnswerReader, client chat.AnswerWriter, pieces [][]byte) {
+func benchmarkStream(b *testing.B, provider chat.ResponseReader, client chat.ResponseWriter, pieces [][]byte) {
 	o := chat.Options{Strict: true, IncludeUsage: true, ID: "gw", Model: "m", Created: 1, ProviderName: "acme"}
 	var out []byte
 	b.ReportAllocs()

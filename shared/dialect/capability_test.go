@@ -88,8 +88,8 @@ func TestWhatATargetCannotDoIsRefused(t *testing.T) {
 			if !traits.MayExceed([]byte(w.body), nil) || !traits.MayExceed([]byte(w.body), &checked) {
 				t.Errorf("%s of %s is not looked at when it is passed on", w.name, client)
 			}
-			check("its own dialect", chat.Refuse(golden.Clients[client], decoded(), &traits, &chat.Loss{StrictAnswer: true}))
-			if err := chat.Refuse(golden.Clients[client], decoded(), &chat.Traits{}, &chat.Loss{StrictAnswer: true}); err != nil {
+			check("its own dialect", chat.CheckSupport(golden.Clients[client], decoded(), &traits, &chat.Loss{StrictResponse: true}))
+			if err := chat.CheckSupport(golden.Clients[client], decoded(), &chat.Traits{}, &chat.Loss{StrictResponse: true}); err != nil {
 				t.Errorf("%s of %s is refused without a limit: %v", w.name, client, err)
 			}
 			for name, d := range golden.Providers {
@@ -97,7 +97,7 @@ func TestWhatATargetCannotDoIsRefused(t *testing.T) {
 					continue // see TestThinkingOfMessagesIsLeftOut
 				}
 				traits.Provider = "p"
-				_, err := chat.Translate(nil, golden.Clients[client], d, decoded(), &traits, &chat.Loss{StrictAnswer: true})
+				_, err := chat.Translate(nil, golden.Clients[client], d, decoded(), &traits, &chat.Loss{StrictResponse: true})
 				check(name, err)
 			}
 		}
@@ -125,7 +125,7 @@ func TestLimitsLetEverythingElsePass(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := chat.Refuse(golden.Clients[client], r, &every, &chat.Loss{StrictAnswer: true}); err != nil {
+			if err := chat.CheckSupport(golden.Clients[client], r, &every, &chat.Loss{StrictResponse: true}); err != nil {
 				t.Errorf("%s %s: %v", client, body, err)
 			}
 		}
@@ -136,7 +136,7 @@ func TestLimitsLetEverythingElsePass(t *testing.T) {
 		t.Fatal(err)
 	}
 	var loss chat.Loss
-	if err := chat.Refuse(golden.Clients["openai"], r, &every, &loss); err != nil || loss.Header() == "" {
+	if err := chat.CheckSupport(golden.Clients["openai"], r, &every, &loss); err != nil || loss.Header() == "" {
 		t.Errorf("%v %q", err, loss.Header())
 	}
 }

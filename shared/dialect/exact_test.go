@@ -47,7 +47,7 @@ func TestArgumentsAndNamesAreExact(t *testing.T) {
 					t.Errorf("the schema was changed on its way: %s", up)
 				}
 				taken := name
-				for own, clients := range r.Renamed {
+				for own, clients := range r.ToolNames {
 					if clients == name {
 						taken = own
 					}

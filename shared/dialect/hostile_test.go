@@ -34,7 +34,7 @@ func TestHostileBodiesCostNoMoreThanTheirSize(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Recall = func(string) []chat.Part { return nil }
+			r.LoadReasoning = func(string) []chat.Part { return nil }
 			var loss chat.Loss
 			up, err := anthropic.Messages{}.EncodeRequest(nil, r, &chat.Traits{}, &loss)
 			if err != nil {

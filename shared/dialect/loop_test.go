@@ -110,7 +110,7 @@ func playLoop(t *testing.T, client loopClient, provider string, shape []string, 
 			t.Fatalf("%v: %s", err, body)
 		}
 		r.Model = "m"
-		r.Recall = func(id string) []chat.Part { return memory[id] }
+		r.LoadReasoning = func(id string) []chat.Part { return memory[id] }
 		traits := loopTraits[provider]
 		loss := chat.Loss{}
 		up, err := chat.Translate(nil, shaped, golden.Providers[loopWire(provider)], r, &traits, &loss)

@@ -107,7 +107,7 @@ var unreported = map[string]string{
 	"Response.Created":       "the gateway dates answers itself",
 	"Response.ID":            "the gateway names answers itself where the shape has no place for it",
 	"Response.Model":         "who asked knows, and the log tells it",
-	"Response.ReportedTotal": "of the books", "Response.Billed": "of the books", "Response.Served": "of the books",
+	"Response.ReportedTotal": "of the books", "Response.Billed": "of the books", "Response.PriceFacts": "of the books",
 	"Choice.Index":  "told by what stands at it",
 	"Choice.Native": "Stop says it in the client's words, and the log as it came",
 	"Part.Origin":   "of reasoning it goes into the signature",
@@ -120,8 +120,8 @@ var unreported = map[string]string{
 var notStreamed = []string{"Response.SystemFingerprint", "Response.ServiceTier", "Response.ReportedTotal", "Response.Billed"}
 
 // writers are all shapes in which clients are answered.
-func writers() map[string]chat.AnswerWriter {
-	out := map[string]chat.AnswerWriter{"gemini": gemini.Generate{}, "converse": converse.Converse{}, "cohere": cohere.Chat{}}
+func writers() map[string]chat.ResponseWriter {
+	out := map[string]chat.ResponseWriter{"gemini": gemini.Generate{}, "converse": converse.Converse{}, "cohere": cohere.Chat{}}
 	for name, d := range golden.Clients {
 		out[name] = d
 	}
@@ -129,9 +129,9 @@ func writers() map[string]chat.AnswerWriter {
 }
 
 // written is an answer as a client gets it, and what the report says of it.
-func written(d chat.AnswerWriter, r *chat.Response, o chat.Options, stream bool) (out []byte, missed []string) {
+func written(d chat.ResponseWriter, r *chat.Response, o chat.Options, stream bool) (out []byte, missed []string) {
 	var loss chat.Loss
-	m := chat.MissedBy(d, &o, &loss)
+	m := chat.NewLossReporter(d, &o, &loss)
 	if stream {
 		enc := d.NewStreamEncoder(&o)
 		_ = r.Replay(func(step *chat.Delta) error {
@@ -233,7 +233,7 @@ func TestWhatAnAnswerLosesIsNamedInTheClientsWords(t *testing.T) {
 		var got []string
 		_, missed := written(d, full(), chat.Options{Strict: true, Origin: "elsewhere"}, false)
 		for _, lost := range missed {
-			path, ok := chat.OfAnswer(lost)
+			path, ok := chat.ResponsePath(lost)
 			if !ok {
 				t.Errorf("%q is not of the answer", lost)
 			}
@@ -258,7 +258,7 @@ func TestAnAnswerThatIsWholeMakesNoReport(t *testing.T) {
 		var loss chat.Loss
 		text := chat.Delta{Kind: chat.DeltaText, Call: -1, JSON: []byte(`"hi"`)}
 		if n := testing.AllocsPerRun(100, func() {
-			m := chat.MissedBy(d, o, &loss)
+			m := chat.NewLossReporter(d, o, &loss)
 			m.Examine(r)
 			m.Piece(&text)
 		}); n > 0 || !loss.Empty() {

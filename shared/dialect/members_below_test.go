@@ -20,7 +20,7 @@ const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 func userPart(p chat.Part) func(r *chat.Request) {
 	return func(r *chat.Request) {
 		m := &r.Messages[0]
-		m.Plain, p.At = false, 1
+		m.IsString, p.At = false, 1
 		m.Parts = append(m.Parts, p)
 	}
 }
@@ -64,7 +64,7 @@ func answeredBy(p chat.Part) func(r *chat.Request) {
 	return func(r *chat.Request) {
 		r.Messages = append(r.Messages,
 			chat.Message{Role: chat.Assistant, At: 1, Parts: []chat.Part{p, {Kind: chat.Text, Text: "ho", At: 1}}},
-			chat.Message{Role: chat.User, At: 2, Plain: true, Parts: []chat.Part{{Kind: chat.Text, Text: "and"}}})
+			chat.Message{Role: chat.User, At: 2, IsString: true, Parts: []chat.Part{{Kind: chat.Text, Text: "and"}}})
 	}
 }
 
@@ -91,7 +91,7 @@ type requestPair struct{ without, with func(r *chat.Request) }
 // absence. A member with several meanings has several lines.
 var nested = map[string]requestPair{
 	"Message.Role": {with: func(r *chat.Request) {
-		r.Messages = append([]chat.Message{{Role: chat.System, At: -1, Plain: true, Parts: []chat.Part{{Kind: chat.Text, Text: "be kind"}}}}, r.Messages...)
+		r.Messages = append([]chat.Message{{Role: chat.System, At: -1, IsString: true, Parts: []chat.Part{{Kind: chat.Text, Text: "be kind"}}}}, r.Messages...)
 	}},
 	"Message.Name":            {with: func(r *chat.Request) { r.Messages[0].Name = "ann" }},
 	"Message.Name, assistant": {without: answeredBy(chat.Part{Kind: chat.Text, Text: "so"}), with: func(r *chat.Request) { r.Messages[1].Name = "bob" }},
@@ -153,13 +153,13 @@ var nested = map[string]requestPair{
 	"Tool.Extra": {without: withTools, with: func(r *chat.Request) {
 		r.Tools[0].Extra = []chat.Field{{Name: "defer_loading", Raw: json.RawMessage(`true`)}}
 	}},
-	"Tool.Foreign": {without: withTools, with: func(r *chat.Request) {
-		r.Tools = append(r.Tools, chat.Tool{Foreign: "web_search", Raw: json.RawMessage(`{"type":"web_search"}`)})
+	"Tool.ForeignType": {without: withTools, with: func(r *chat.Request) {
+		r.Tools = append(r.Tools, chat.Tool{ForeignType: "web_search", Raw: json.RawMessage(`{"type":"web_search"}`)})
 	}},
 	"ToolChoice.Mode":       {without: withTools, with: func(r *chat.Request) { r.ToolChoice.Mode = chat.ToolsRequired }},
 	"ToolChoice.Mode, none": {without: withTools, with: func(r *chat.Request) { r.ToolChoice.Mode = chat.ToolsNone }},
-	"ToolChoice.Word": {without: func(r *chat.Request) { r.Tools, r.ToolChoice.Mode = tools(), chat.ToolsAuto },
-		with: func(r *chat.Request) { r.ToolChoice.Word = "validated" }},
+	"ToolChoice.HostMode": {without: func(r *chat.Request) { r.Tools, r.ToolChoice.Mode = tools(), chat.ToolsAuto },
+		with: func(r *chat.Request) { r.ToolChoice.HostMode = "validated" }},
 	"ToolChoice.Name":    {without: withTools, with: func(r *chat.Request) { r.ToolChoice = chat.ToolChoice{Mode: chat.ToolsNamed, Name: "f"} }},
 	"Format.Kind":        {with: func(r *chat.Request) { r.Format = chat.Format{Kind: chat.FormatJSON, Set: true} }},
 	"Format.Name":        {without: schemaFormat, with: func(r *chat.Request) { r.Format.Name = "m" }},
@@ -173,17 +173,17 @@ var nested = map[string]requestPair{
 	"Reasoning.Budget": {with: func(r *chat.Request) {
 		r.Reasoning.Thinking, r.Reasoning.Budget = chat.ThinkingBudget, chat.Some[int64](2000)
 	}},
-	"Reasoning.Way":       {without: func(r *chat.Request) { r.Reasoning.Thinking = chat.ThinkingAdaptive }, with: func(r *chat.Request) { r.Reasoning.Way = "someday" }},
-	"Completion.Suffix":   {without: completes, with: func(r *chat.Request) { r.Completion.Suffix = "the end" }},
-	"Completion.BestOf":   {without: completes, with: func(r *chat.Request) { r.Completion.BestOf = chat.Some[int64](2) }},
-	"Completion.Logprobs": {without: completes, with: func(r *chat.Request) { r.Completion.Logprobs = chat.Some[int64](2) }},
-	"Completion.Prompts":  {without: completes, with: func(r *chat.Request) { r.Messages, r.Completion.Prompts = append(r.Messages, r.Messages[0]), 2 }},
-	"Reasoning.Display":   {without: func(r *chat.Request) { r.Reasoning.Thinking = chat.ThinkingAdaptive }, with: func(r *chat.Request) { r.Reasoning.Display = "omitted" }},
+	"Reasoning.UnknownType": {without: func(r *chat.Request) { r.Reasoning.Thinking = chat.ThinkingAdaptive }, with: func(r *chat.Request) { r.Reasoning.UnknownType = "someday" }},
+	"Completion.Suffix":     {without: completes, with: func(r *chat.Request) { r.Completion.Suffix = "the end" }},
+	"Completion.BestOf":     {without: completes, with: func(r *chat.Request) { r.Completion.BestOf = chat.Some[int64](2) }},
+	"Completion.Logprobs":   {without: completes, with: func(r *chat.Request) { r.Completion.Logprobs = chat.Some[int64](2) }},
+	"Completion.Prompts":    {without: completes, with: func(r *chat.Request) { r.Messages, r.Completion.Prompts = append(r.Messages, r.Messages[0]), 2 }},
+	"Reasoning.Display":     {without: func(r *chat.Request) { r.Reasoning.Thinking = chat.ThinkingAdaptive }, with: func(r *chat.Request) { r.Reasoning.Display = "omitted" }},
 }
 
 // untested are the members below a request of which nothing is tested separately.
 var untested = map[string]string{
-	"Message.At": "a place", "Message.Plain": "how the content was written", "Part.At": "a place", "Part.Type": "of Raw", "Part.Origin": "of a signature",
+	"Message.At": "a place", "Message.IsString": "how the content was written", "Part.At": "a place", "Part.Type": "of Raw", "Part.Origin": "of a signature",
 	"ToolResult.CallID": "tried with ToolCall.ID", "ToolResult.Name": "the call says it too", "ToolResult.Plain": "how the content was written",
 	"Tool.Custom": "how calls are given back", "Tool.Raw": "of Foreign", "Tool.Namespace": "a part of Name",
 	"Format.Set": "the text that is the answer anyway", "Format.AssumedStrict": "of Strict",

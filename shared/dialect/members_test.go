@@ -16,7 +16,7 @@ import (
 func baseRequest(provider string) *chat.Request {
 	r := &chat.Request{
 		Dialect: "test", Model: "command-r", MaxTokens: chat.Some[int64](5000), MaxTokensField: "max_tokens",
-		Messages: []chat.Message{{Role: chat.User, Plain: true, Parts: []chat.Part{{Kind: chat.Text, Text: "hi"}}}},
+		Messages: []chat.Message{{Role: chat.User, IsString: true, Parts: []chat.Part{{Kind: chat.Text, Text: "hi"}}}},
 	}
 	switch provider {
 	case "palmtext", "generate", "ai21", "triton", "workersai": // which take nothing else
@@ -33,8 +33,8 @@ var setters = map[string]func(r *chat.Request){
 			r.Completion.Prompts, r.Messages = 2, append(r.Messages, r.Messages[0])
 			return
 		}
-		r.Messages = append(r.Messages, chat.Message{Role: chat.Assistant, At: 1, Plain: true, Parts: []chat.Part{{Kind: chat.Text, Text: "ho"}}},
-			chat.Message{Role: chat.User, At: 2, Plain: true, Parts: []chat.Part{{Kind: chat.Text, Text: "and"}}})
+		r.Messages = append(r.Messages, chat.Message{Role: chat.Assistant, At: 1, IsString: true, Parts: []chat.Part{{Kind: chat.Text, Text: "ho"}}},
+			chat.Message{Role: chat.User, At: 2, IsString: true, Parts: []chat.Part{{Kind: chat.Text, Text: "and"}}})
 	},
 	"Tools": func(r *chat.Request) { r.Tools = tools() },
 	"ToolChoice": func(r *chat.Request) {
@@ -59,8 +59,8 @@ var setters = map[string]func(r *chat.Request){
 	"ServiceTier":      func(r *chat.Request) { r.ServiceTier = "flex" },
 	"Completion":       func(r *chat.Request) { r.Completion = &chat.Completion{Prompts: 1, Suffix: "the end"} },
 	"Extra":            func(r *chat.Request) { r.Extra = []chat.Field{{Name: "extra", Raw: json.RawMessage(`"x"`)}} },
-	"Guessed":          func(r *chat.Request) { r.Guess("response_format.type", "text") },
-	"Unread":           func(r *chat.Request) { r.Unread = []string{"messages[0].mood"} },
+	"Assumed":          func(r *chat.Request) { r.Assume("response_format.type", "text") },
+	"UnknownFields":    func(r *chat.Request) { r.UnknownFields = []string{"messages[0].mood"} },
 }
 
 // byAddress are the members that are in the address of the call for some providers, or that

@@ -51,7 +51,7 @@ func sameItems(t *testing.T, path string, in []byte) bool {
 	o := &chat.Options{OwnID: true, ID: "gw-1", Model: "m", Origin: openai.Chat{}.Name()}
 	client := responses.Responses{}
 	var loss chat.Loss
-	dec := chat.Verified(openai.Chat{}.NewStreamDecoder(&chat.Traits{}), client.Held(o), &loss)
+	dec := chat.Verified(openai.Chat{}.NewStreamDecoder(&chat.Traits{}), client.Support(o), &loss)
 	enc := client.NewStreamEncoder(o)
 	var whole chat.Collector
 	var out []byte

@@ -17,7 +17,7 @@ func TestADialectHasOnlyItsRoles(t *testing.T) {
 	t.Parallel()
 	for name, d := range golden.Providers {
 		_, reads := d.(chat.RequestReader)
-		_, answers := d.(chat.AnswerWriter)
+		_, answers := d.(chat.ResponseWriter)
 		_, fails := d.(chat.ErrorWriter)
 		_, whole := d.(chat.TwoWayDialect)
 		switch client := golden.Clients[name] != nil; {

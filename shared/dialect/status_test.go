@@ -29,7 +29,7 @@ var errorReaders = map[string]interface {
 	"converse": converse.Converse{}, "invoke": bedrock.Invoke{}, "cohere": cohere.Chat{}, "cohere generate": cohere.Generate{},
 	"cohere embeddings": cohere.Embeddings{}, "cohere rerank": cohere.Rerank{}, "ocr": ocr.Mistral{}, "others": upstream.Errors{},
 	"jobs of anthropic": job.Anthropic{}, "jobs of bedrock": job.Bedrock{}, "jobs of cohere": job.Cohere{}, "jobs of fireworks": job.Fireworks{},
-	"jobs of mistral": job.Mistral{}, "jobs of together": job.Together{}, "jobs of vertex": job.Vertex{},
+	"jobs of mistral": job.Mistral{}, "jobs of together": job.TogetherAI{}, "jobs of vertex": job.Vertex{},
 }
 
 // errorBodies say, in the words of each provider, what usually has another status.

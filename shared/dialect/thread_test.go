@@ -28,7 +28,7 @@ func TestThreadsAreRejectedWithoutStorage(t *testing.T) {
 			}
 		}
 		r, _ := anthropic.Messages{}.DecodeRequest(body)
-		if err := r.RefuseThread(false); err != nil {
+		if err := r.ThreadError(false); err != nil {
 			t.Errorf("Anthropic itself: %v", err)
 		}
 	}

@@ -137,7 +137,7 @@ func (p *Policy) never(ap netip.AddrPort) bool {
 	if a == unspecified[0] || a == unspecified[1] || metadata(a) || runtimeAPI(ap) {
 		return true
 	}
-	for _, own := range p.Refuse {
+	for _, own := range p.OwnAddrs {
 		if own.Port() != ap.Port() {
 			continue
 		}

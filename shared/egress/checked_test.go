@@ -11,7 +11,7 @@ func TestHostsRememberOnlyWhatPassed(t *testing.T) {
 		if s, err := h.Check("HTTPS://API.Example.com:443/v1", "custom_host"); err != nil || s != "https://api.example.com/v1" {
 			t.Errorf("%q, %v", s, err)
 		}
-		if s, err := h.Check("https://10.0.0.1", "custom_host"); !Refused(err) {
+		if s, err := h.Check("https://10.0.0.1", "custom_host"); !IsBlocked(err) {
 			t.Errorf("%q, %v; want refused", s, err)
 		}
 		if _, err := h.Check("not an address", "other_field"); err == nil {

@@ -26,7 +26,7 @@ const (
 // redirects, forwards bytes as they come (no decompression) and sets no time limit on an
 // answer: the request's context does.
 //
-// A rejected connection gives an error for which Refused is true.
+// A rejected connection gives an error for which IsBlocked is true.
 func NewTransport(p Policy) *http.Transport { return newTransport(p, nil) }
 
 // newTransport takes the resolver, which tests replace; nil is the system's.
@@ -73,9 +73,9 @@ func NewClient(p Policy) *http.Client {
 	}
 }
 
-// Refused reports whether a call failed because the policy closes its address. Such an
+// IsBlocked reports whether a call failed because the policy closes its address. Such an
 // error has a 400 fault, blocked_host, somewhere in its chain.
-func Refused(err error) bool { return fault.Is(err, fault.BlockedHost) }
+func IsBlocked(err error) bool { return fault.Is(err, fault.BlockedHost) }
 
 type guard struct {
 	policy   Policy

@@ -61,7 +61,7 @@ func (t *HTTP1) CloseIdleConnections() {
 	t.standard.CloseIdleConnections()
 }
 
-// RoundTrip implements http.RoundTripper. Its errors are those of NewTransport: Refused
+// RoundTrip implements http.RoundTripper. Its errors are those of NewTransport: IsBlocked
 // recognises a closed address, errors.Is finds the context's own error.
 func (t *HTTP1) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, ok := t.takes(req)
@@ -235,7 +235,7 @@ func wrote(req *http.Request, body *Body, err error) {
 	if body != nil {
 		_ = body.Close()
 		if body.observer != nil {
-			body.observer.Wrote(err == nil)
+			body.observer.BodyWritten(err == nil)
 		}
 	}
 }
@@ -266,7 +266,7 @@ func NewBody(b []byte) *Body { return &Body{data: b} }
 
 // BodyObserver is notified when a transport no longer reads the bytes of a body. whole
 // reports whether the request was sent with all of them.
-type BodyObserver interface{ Wrote(whole bool) }
+type BodyObserver interface{ BodyWritten(whole bool) }
 
 // NewObservedBody returns a body of b for a request to HTTP1, which notifies t when it no
 // longer reads the bytes: once for this body, and again for each body returned by

@@ -214,7 +214,7 @@ func TestThePolicyHoldsForHTTP1(t *testing.T) {
 	s, n := counted(t, func(http.ResponseWriter, *http.Request) {})
 	tr := NewHTTP1(Policy{})
 	for _, url := range []string{s.URL, strings.Replace(s.URL, "127.0.0.1", "localhost", 1), strings.Replace(s.URL, "http:", "https:", 1), "http://169.254.169.254/", "http://[::1]:1/"} {
-		if _, _, err := call(client{tr: tr}, newRequest("POST", url, []byte("x"))); !Refused(err) {
+		if _, _, err := call(client{tr: tr}, newRequest("POST", url, []byte("x"))); !IsBlocked(err) {
 			t.Errorf("%s: %v, want refused", url, err)
 		}
 	}
@@ -227,7 +227,7 @@ func TestThePolicyHoldsForHTTP1(t *testing.T) {
 		t.Fatalf("first look-up: %v", err)
 	}
 	rebound.CloseIdleConnections()
-	if _, _, err := call(client{tr: rebound}, newRequest("POST", "http://rebind.example"+port, []byte("x"))); !Refused(err) {
+	if _, _, err := call(client{tr: rebound}, newRequest("POST", "http://rebind.example"+port, []byte("x"))); !IsBlocked(err) {
 		t.Errorf("second look-up: %v, want refused", err)
 	}
 }

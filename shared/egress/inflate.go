@@ -242,9 +242,9 @@ func networkError(err error) bool {
 	return false
 }
 
-// NoAnswer states why a call got no response, as what follows the name of a host. It quotes
+// NoResponse states why a call got no response, as what follows the name of a host. It quotes
 // nothing of err, whose text may contain an address with a key.
-func NoAnswer(err error) string {
+func NoResponse(err error) string {
 	var (
 		dns     *net.DNSError
 		timeout net.Error

@@ -88,9 +88,9 @@ type Lease struct {
 // Of makes the lease one of m for a tenant. m may be nil: nothing is counted.
 func (l *Lease) Of(m *Memory, tenant string) { l.memory, l.tenant = m, tenant }
 
-// Take takes n more bytes. If they are not available in time, the error is a 503 fault,
+// Reserve takes n more bytes. If they are not available in time, the error is a 503 fault,
 // service_unavailable, or the context's own.
-func (l *Lease) Take(ctx context.Context, n int64) error {
+func (l *Lease) Reserve(ctx context.Context, n int64) error {
 	m := l.memory
 	if m == nil || n <= 0 {
 		return nil
@@ -122,8 +122,8 @@ func (l *Lease) Take(ctx context.Context, n int64) error {
 	return nil
 }
 
-// Give returns n bytes back, or as many as are held.
-func (l *Lease) Give(n int64) {
+// Return returns n bytes back, or as many as are held.
+func (l *Lease) Return(n int64) {
 	l.mu.Lock()
 	n = min(n, l.held)
 	l.held -= n
@@ -136,12 +136,12 @@ func (l *Lease) Give(n int64) {
 // Free returns everything back.
 func (l *Lease) Free() {
 	if l.memory != nil {
-		l.Give(l.Held())
+		l.Return(l.Size())
 	}
 }
 
-// Held is how much is held, in bytes.
-func (l *Lease) Held() int64 {
+// Size is how much is held, in bytes.
+func (l *Lease) Size() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.held

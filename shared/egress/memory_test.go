@@ -27,51 +27,51 @@ func TestMemoryIsOneBudgetWithAShareForEachTenant(t *testing.T) {
 	m := memoryOf(400, 0)
 	a, b := leaseOf(m, "a"), leaseOf(m, "a")
 	for _, l := range []*Lease{a, b} {
-		if err := l.Take(t.Context(), 150); err != nil {
+		if err := l.Reserve(t.Context(), 150); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := a.Take(t.Context(), 1)
+	err := a.Reserve(t.Context(), 1)
 	var f *fault.Fault
 	if !errors.As(err, &f) || f.Code != fault.ServiceUnavailable || f.RetryAfter <= 0 {
 		t.Errorf("a tenant has more than three quarters: %v", err)
 	}
 	other := leaseOf(m, "b")
-	if err := other.Take(t.Context(), 100); err != nil {
+	if err := other.Reserve(t.Context(), 100); err != nil {
 		t.Errorf("the quarter of others: %v", err)
 	}
-	if err := leaseOf(m, "c").Take(t.Context(), 1); err == nil {
+	if err := leaseOf(m, "c").Reserve(t.Context(), 1); err == nil {
 		t.Error("more than all is given")
 	}
 	a.Free()
 	a.Free()
-	if m.Used() != 250 || a.Held() != 0 {
-		t.Errorf("%d used, %d held", m.Used(), a.Held())
+	if m.Used() != 250 || a.Size() != 0 {
+		t.Errorf("%d used, %d held", m.Used(), a.Size())
 	}
-	b.Give(1000)
-	other.Give(40)
+	b.Return(1000)
+	other.Return(40)
 	other.Free()
 	if m.Used() != 0 || len(m.tenants) != 0 {
 		t.Errorf("%d used, tenants %v", m.Used(), m.tenants)
 	}
 	none := new(Lease)
-	if err := none.Take(t.Context(), 1<<40); err != nil || none.Held() != 0 {
+	if err := none.Reserve(t.Context(), 1<<40); err != nil || none.Size() != 0 {
 		t.Errorf("a lease without a budget: %v", err)
 	}
 	none.Free()
-	none.Give(3)
+	none.Return(3)
 }
 
 func TestMemoryIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	m := memoryOf(400, time.Minute)
 	full := leaseOf(m, "a")
-	if err := full.Take(t.Context(), 300); err != nil {
+	if err := full.Reserve(t.Context(), 300); err != nil {
 		t.Fatal(err)
 	}
 	got := make(chan error, 3)
 	for range 3 {
-		go func() { l := leaseOf(m, "a"); got <- l.Take(context.Background(), 100) }()
+		go func() { l := leaseOf(m, "a"); got <- l.Reserve(context.Background(), 100) }()
 	}
 	waits := func() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.freed != nil }
 	for !waits() {
@@ -85,11 +85,11 @@ func TestMemoryIsWaitedFor(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := leaseOf(m, "a").Take(gone, 100); !errors.Is(err, context.Canceled) {
+	if err := leaseOf(m, "a").Reserve(gone, 100); !errors.Is(err, context.Canceled) {
 		t.Errorf("somebody who has gone: %v", err)
 	}
 	// What can never be had is not waited for.
-	if err := leaseOf(m, "z").Take(t.Context(), 301); !fault.Is(err, fault.ServiceUnavailable) {
+	if err := leaseOf(m, "z").Reserve(t.Context(), 301); !fault.Is(err, fault.ServiceUnavailable) {
 		t.Error(err)
 	}
 }
@@ -103,9 +103,9 @@ func TestMemoryBalancesUnderLoad(t *testing.T) {
 			for j := range 200 {
 				l := leaseOf(m, string(rune('a'+i%3)))
 				for range 5 {
-					_ = l.Take(t.Context(), int64(1+(i*j)%97))
+					_ = l.Reserve(t.Context(), int64(1+(i*j)%97))
 				}
-				l.Give(int64(j % 50))
+				l.Return(int64(j % 50))
 				if m.Used() > 1000 {
 					t.Error("more than there is")
 				}

@@ -71,7 +71,7 @@ var publicAddresses = []string{
 
 func TestClosedAddressesAreRefusedAtTheSocket(t *testing.T) {
 	for _, addr := range append(append([]string{}, closedAddresses...), metadataAddresses...) {
-		if err := checkAddr(Policy{}, addr, verdict{}); !Refused(err) {
+		if err := checkAddr(Policy{}, addr, verdict{}); !IsBlocked(err) {
 			t.Errorf("%s: %v, want refused", addr, err)
 		}
 	}
@@ -80,7 +80,7 @@ func TestClosedAddressesAreRefusedAtTheSocket(t *testing.T) {
 			t.Errorf("%s: %v, want reachable", addr, err)
 		}
 	}
-	if err := (&guard{}).check("udp4", "8.8.8.8:443", verdict{}); !Refused(err) {
+	if err := (&guard{}).check("udp4", "8.8.8.8:443", verdict{}); !IsBlocked(err) {
 		t.Errorf("udp: %v, want refused", err)
 	}
 }
@@ -88,7 +88,7 @@ func TestClosedAddressesAreRefusedAtTheSocket(t *testing.T) {
 func TestNoPolicyOpensMetadataRuntimeAPIOrTheGatewayItself(t *testing.T) {
 	p := mustAllow(t, "0.0.0.0/0, ::/0, 169.254.169.254:80, 127.0.0.1:9001, 127.0.0.1:8787, [fd00:ec2::254]:80")
 	p.TrustedHosts = []string{"169.254.169.254", "127.0.0.1", "::1"}
-	p.Refuse = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:8787"), netip.MustParseAddrPort("[::]:9797")}
+	p.OwnAddrs = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:8787"), netip.MustParseAddrPort("[::]:9797")}
 	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9555")
 	refused := append([]string{
 		"127.0.0.1:9001", "127.0.0.53:9001", "[::1]:9001", "[::ffff:127.0.0.1]:9001", "127.0.0.1:9555",
@@ -97,7 +97,7 @@ func TestNoPolicyOpensMetadataRuntimeAPIOrTheGatewayItself(t *testing.T) {
 	}, metadataAddresses...)
 	all := verdict{named: true, listed: true}
 	for _, addr := range refused {
-		if err := checkAddr(p, addr, all); !Refused(err) {
+		if err := checkAddr(p, addr, all); !IsBlocked(err) {
 			t.Errorf("%s: %v, want refused", addr, err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestRuntimeAPINamedByHostClosesItsPortOffThePublicInternet(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_RUNTIME_API", "runtime.sandbox:9777")
 	p := mustAllow(t, "0.0.0.0/0,::/0")
 	for addr, want := range map[string]bool{"127.0.0.1:9777": true, "10.1.2.3:9777": true, "8.8.8.8:9777": false, "10.1.2.3:9778": false} {
-		if got := Refused(checkAddr(p, addr, verdict{})); got != want {
+		if got := IsBlocked(checkAddr(p, addr, verdict{})); got != want {
 			t.Errorf("%s refused = %v, want %v", addr, got, want)
 		}
 	}
@@ -124,10 +124,10 @@ func TestOwnInterfaceAddressesAreRefusedWhenListeningEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := mustAllow(t, "0.0.0.0/0,::/0")
-	p.Refuse = []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:8787")}
+	p.OwnAddrs = []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:8787")}
 	for _, one := range list {
 		a, _ := netip.AddrFromSlice(one.(*net.IPNet).IP)
-		if err := checkAddr(p, netip.AddrPortFrom(a.Unmap(), 8787).String(), verdict{}); !Refused(err) {
+		if err := checkAddr(p, netip.AddrPortFrom(a.Unmap(), 8787).String(), verdict{}); !IsBlocked(err) {
 			t.Errorf("%s: %v, want refused", a, err)
 		}
 	}
@@ -139,7 +139,7 @@ func TestAllowedNetworksDoNotOpenAddressesEmbeddedInThem(t *testing.T) {
 		"[64:ff9b::808:808]:443": false, // NAT64 to a public address
 		"[64:ff9b::a00:1]:443":   true,  // NAT64 to 10.0.0.1
 	} {
-		if got := Refused(checkAddr(p, addr, verdict{})); got != want {
+		if got := IsBlocked(checkAddr(p, addr, verdict{})); got != want {
 			t.Errorf("%s refused = %v, want %v", addr, got, want)
 		}
 	}
@@ -148,7 +148,7 @@ func TestAllowedNetworksDoNotOpenAddressesEmbeddedInThem(t *testing.T) {
 func TestPortsOfInternalServicesAreRefusedOnAnyHost(t *testing.T) {
 	p := mustAllow(t, "10.0.0.0/8,10.0.0.5:6379,db.example:5432")
 	for _, addr := range []string{"8.8.8.8:22", "8.8.8.8:25", "8.8.8.8:445", "8.8.8.8:3306", "8.8.8.8:5432", "8.8.8.8:6379", "8.8.8.8:6443", "8.8.8.8:9200", "8.8.8.8:27017", "10.0.0.1:6379"} {
-		if err := checkAddr(p, addr, verdict{}); !Refused(err) {
+		if err := checkAddr(p, addr, verdict{}); !IsBlocked(err) {
 			t.Errorf("%s: %v, want refused", addr, err)
 		}
 	}
@@ -158,7 +158,7 @@ func TestPortsOfInternalServicesAreRefusedOnAnyHost(t *testing.T) {
 	if err := checkAddr(p, "10.9.9.9:5432", verdict{named: true, listed: true}); err != nil {
 		t.Errorf("a listed name and port: %v, want allowed", err)
 	}
-	if err := checkAddr(p, "10.9.9.9:5432", verdict{named: true}); !Refused(err) {
+	if err := checkAddr(p, "10.9.9.9:5432", verdict{named: true}); !IsBlocked(err) {
 		t.Errorf("a trusted host on a closed port: %v, want refused", err)
 	}
 }
@@ -201,7 +201,7 @@ func TestEverySpellingOfLoopbackIsRefusedBeforeConnecting(t *testing.T) {
 	if n.Load() != 0 {
 		t.Errorf("%d connections were made", n.Load())
 	}
-	if _, err := get(t, c, s.URL); !Refused(err) || strings.Contains(errors.Unwrap(err).Error(), "10.") {
+	if _, err := get(t, c, s.URL); !IsBlocked(err) || strings.Contains(errors.Unwrap(err).Error(), "10.") {
 		t.Errorf("error is %v, want a blocked_host fault", err)
 	}
 }
@@ -275,7 +275,7 @@ func TestANameThatTurnsToAnotherAddressIsCheckedOnEveryConnection(t *testing.T) 
 	if _, err := get(t, c, "http://rebind.example"+port); err != nil {
 		t.Fatalf("first look-up: %v", err)
 	}
-	if _, err := get(t, c, "http://rebind.example"+port); !Refused(err) {
+	if _, err := get(t, c, "http://rebind.example"+port); !IsBlocked(err) {
 		t.Errorf("second look-up: %v, want refused", err)
 	}
 	if n.Load() != 1 {
@@ -286,7 +286,7 @@ func TestANameThatTurnsToAnotherAddressIsCheckedOnEveryConnection(t *testing.T) 
 		t.Fatal(err)
 	}
 	tr = newTransport(Policy{}, dnsAnswering(t, "169.254.169.254"))
-	if _, err := get(t, &http.Client{Transport: tr}, "https://rebind.example/"); !Refused(err) {
+	if _, err := get(t, &http.Client{Transport: tr}, "https://rebind.example/"); !IsBlocked(err) {
 		t.Errorf("metadata behind a public name: %v, want refused", err)
 	}
 }
@@ -298,10 +298,10 @@ func TestATrustedNameMayBePrivateButNeverMetadata(t *testing.T) {
 	if _, err := get(t, &http.Client{Transport: newTransport(p, dnsAnswering(t, "127.0.0.1"))}, "http://a.models.example"+port); err != nil {
 		t.Errorf("trusted name: %v", err)
 	}
-	if _, err := get(t, &http.Client{Transport: newTransport(p, dnsAnswering(t, "127.0.0.1"))}, "http://models.example.evil"+port); !Refused(err) {
+	if _, err := get(t, &http.Client{Transport: newTransport(p, dnsAnswering(t, "127.0.0.1"))}, "http://models.example.evil"+port); !IsBlocked(err) {
 		t.Errorf("name that only looks trusted: %v, want refused", err)
 	}
-	if _, err := get(t, &http.Client{Transport: newTransport(p, dnsAnswering(t, "169.254.169.254"))}, "http://a.models.example/"); !Refused(err) {
+	if _, err := get(t, &http.Client{Transport: newTransport(p, dnsAnswering(t, "169.254.169.254"))}, "http://a.models.example/"); !IsBlocked(err) {
 		t.Errorf("trusted name leading to metadata: %v, want refused", err)
 	}
 }
@@ -314,16 +314,16 @@ func TestAListedHostAndPortOpensThatPairOnly(t *testing.T) {
 	if _, err := get(t, c, "http://ollama.default.svc.cluster.local"+port); err != nil {
 		t.Errorf("listed pair: %v", err)
 	}
-	if _, err := get(t, c, "http://ollama.default.svc.cluster.local:1"); !Refused(err) {
+	if _, err := get(t, c, "http://ollama.default.svc.cluster.local:1"); !IsBlocked(err) {
 		t.Errorf("other port: %v, want refused", err)
 	}
-	if _, err := get(t, c, "http://other.default.svc.cluster.local"+port); !Refused(err) {
+	if _, err := get(t, c, "http://other.default.svc.cluster.local"+port); !IsBlocked(err) {
 		t.Errorf("other host: %v, want refused", err)
 	}
 }
 
 func TestPlainHTTPReachesOnlyWhatThePolicyNames(t *testing.T) {
-	if err := checkAddr(Policy{}, "8.8.8.8:80", verdict{plain: true}); !Refused(err) {
+	if err := checkAddr(Policy{}, "8.8.8.8:80", verdict{plain: true}); !IsBlocked(err) {
 		t.Errorf("public address over http: %v, want refused", err)
 	}
 	if err := checkAddr(Policy{}, "8.8.8.8:80", verdict{}); err != nil {
@@ -331,7 +331,7 @@ func TestPlainHTTPReachesOnlyWhatThePolicyNames(t *testing.T) {
 	}
 	// Through the transport: the scheme, not the port, decides.
 	tr := newTransport(Policy{}, dnsAnswering(t, "8.8.8.8"))
-	if _, err := get(t, &http.Client{Transport: tr}, "http://public.example:443/"); !Refused(err) {
+	if _, err := get(t, &http.Client{Transport: tr}, "http://public.example:443/"); !IsBlocked(err) {
 		t.Errorf("http to a public host: %v, want refused", err)
 	}
 }
@@ -343,7 +343,7 @@ func TestProxySettingsAreIgnored(t *testing.T) {
 	}
 	tr := newTransport(mustAllow(t, "127.0.0.0/8"), dnsAnswering(t, "10.0.0.1"))
 	for _, url := range []string{"http://public.example/", "https://public.example/"} {
-		if _, err := get(t, &http.Client{Transport: tr}, url); !Refused(err) {
+		if _, err := get(t, &http.Client{Transport: tr}, url); !IsBlocked(err) {
 			t.Errorf("%s: %v, want refused", url, err)
 		}
 	}

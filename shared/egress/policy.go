@@ -20,9 +20,9 @@ type Policy struct {
 	// AllowHostPorts holds "host:port" pairs, lower case and IPv6 in brackets,
 	// that may be reached, also by plain http and on ports of internal services.
 	AllowHostPorts map[string]struct{}
-	// Refuse holds the gateway's own listen addresses; an unspecified one represents
+	// OwnAddrs holds the gateway's own listen addresses; an unspecified one represents
 	// every address of this machine. They are rejected even when allowed.
-	Refuse []netip.AddrPort
+	OwnAddrs []netip.AddrPort
 	// TrustedHosts are custom hosts that may be reached although they are not public: exact
 	// names, "*.domain" (the domain and all below it), exact IP literals, and host:port for
 	// one port alone; "localhost" includes *.localhost. Lower case. See ParseTrusted.

@@ -149,7 +149,7 @@ func traceBody(req *http.Request) *http.Request {
 		WroteHeaders: func() { b.sent.Store(false) }, // the body may be sent again
 		WroteRequest: func(how httptrace.WroteRequestInfo) {
 			b.sent.Store(true)
-			b.observer.Wrote(how.Err == nil)
+			b.observer.BodyWritten(how.Err == nil)
 		},
 	}
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))

@@ -62,7 +62,7 @@ func TestCheckURLRefusesMalformedAddresses(t *testing.T) {
 func TestCheckURLAlwaysBlocks(t *testing.T) {
 	p := mustAllow(t, "0.0.0.0/0,::/0")
 	p.TrustedHosts = []string{"*.internal", "*.local", "*.io", "*.me", "metadata", "169.254.169.254", "fd00:ec2::254", "kubernetes", "example.com", "localhost"}
-	p.Refuse = append(p.Refuse, netip.MustParseAddrPort("127.0.0.1:8787"))
+	p.OwnAddrs = append(p.OwnAddrs, netip.MustParseAddrPort("127.0.0.1:8787"))
 	for _, host := range []string{
 		"169.254.169.254", "169.254.169.1", "169.254.170.2", "169.254.170.23", "100.100.100.200", "168.63.129.16", "192.0.0.192",
 		"[fd00:ec2::254]", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::1]", "[::a9fe:a9fe]", "[2600::5efe:a9fe:a9fe]",
@@ -225,7 +225,7 @@ func FuzzParseAllow(f *testing.F) {
 			}
 		}
 		for _, addr := range metadataAddresses {
-			if err := checkAddr(p, addr, verdict{}); !Refused(err) {
+			if err := checkAddr(p, addr, verdict{}); !IsBlocked(err) {
 				t.Fatalf("%q opened %s", s, addr)
 			}
 		}

@@ -290,8 +290,8 @@ var catalogue = map[Code]row{
 	ServiceUnavailable:      {503, "api_error", "AB04"},
 }
 
-// Known reports whether a code is in the catalog; providers have other codes.
-func Known(c Code) bool {
+// IsKnown reports whether a code is in the catalog; providers have other codes.
+func IsKnown(c Code) bool {
 	_, ok := catalogue[c]
 	return ok
 }

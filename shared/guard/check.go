@@ -287,7 +287,7 @@ func (m *masker) member(check, name string, raw json.RawMessage, path string) js
 	had := m.Found
 	m.Found = false
 	if all || audit.SecretName(name) {
-		v = m.Hide(v, path)
+		v = m.Mask(v, path)
 	} else {
 		v = m.maskValue(v, path)
 	}
@@ -309,7 +309,7 @@ func (m *masker) maskValue(v any, path string) any {
 	case map[string]any:
 		for k, e := range v {
 			if audit.SecretName(k) {
-				v[k] = m.Hide(e, path+"."+k)
+				v[k] = m.Mask(e, path+"."+k)
 			} else {
 				v[k] = m.maskValue(e, path+"."+k)
 			}

@@ -10,11 +10,11 @@ func TestFitsReadsAllKeywords(t *testing.T) {
 		`{"a":1,"b":["z"]}`: false, `{"a":1,"e":2}`: false, `[]`: false, `{"a":1,"b":{}}`: false,
 		`{"a":0}`: false, `{"a":1,"c":"A"}`: false, `{"a":1,"d":1}`: false, `{"a":1,"d":true}`: true, `{`: false,
 	} {
-		if got := Fits(t.Context(), []byte(schema), []byte(value)); got != want {
+		if got := MatchSchema(t.Context(), []byte(schema), []byte(value)); got != want {
 			t.Errorf("%s: %t", value, got)
 		}
 	}
-	if !Fits(t.Context(), []byte(`{"$ref":"https://elsewhere.example/s.json"}`), []byte(`{}`)) {
+	if !MatchSchema(t.Context(), []byte(`{"$ref":"https://elsewhere.example/s.json"}`), []byte(`{}`)) {
 		t.Error("a schema that cannot be compiled refuses a value")
 	}
 }

@@ -217,7 +217,7 @@ func (h *Hook) readShortForm(name string, raw json.RawMessage, r *reader, strict
 	switch {
 	case ok:
 		r.parameters(row, a.Parameters, name)
-	case !Foreign(a.ID):
+	case !IsForeign(a.ID):
 		r.add(name, "is not a check%s", similarIDs(a.ID))
 	}
 }
@@ -228,9 +228,9 @@ var foreignID = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*\.[A-Za-z0-9][A-Za-z0-9_
 // because that would make the pattern large, and every process compiles it at startup.
 const maxIDPart = 64
 
-// Foreign reports whether an id may be that of an unknown vendor's check. Such a check can be
+// IsForeign reports whether an id may be that of an unknown vendor's check. Such a check can be
 // saved. When it runs it has no verdict, and a hook that denies then rejects the request.
-func Foreign(id string) bool {
+func IsForeign(id string) bool {
 	plugin, check, _ := strings.Cut(id, ".")
 	return plugin != "default" && plugin != "gateway" && max(len(plugin), len(check)) <= maxIDPart && foreignID.MatchString(id)
 }

@@ -238,11 +238,11 @@ type Guardrail struct {
 	Actions Actions   `json:"actions"`
 	// Sent are checks and actions as the client wrote them, for reads; secrets are masked.
 	// Empty in guardrails from before they were stored.
-	Sent Sent `json:"sent,omitzero"`
+	Sent RawJSON `json:"sent,omitzero"`
 }
 
-// Sent is JSON as a client wrote it.
-type Sent struct {
+// RawJSON is JSON as a client wrote it.
+type RawJSON struct {
 	Checks  json.RawMessage `json:"checks,omitempty"`
 	Actions json.RawMessage `json:"actions,omitempty"`
 }

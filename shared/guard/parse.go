@@ -75,7 +75,7 @@ func (r *reader) applied(a *Applied, raw json.RawMessage, path string) {
 		return
 	}
 	row, ok := Find(a.ID)
-	if !ok && !Foreign(a.ID) {
+	if !ok && !IsForeign(a.ID) {
 		r.add(path+".id", "is not a check%s", similarIDs(a.ID))
 		return
 	}
@@ -153,9 +153,9 @@ func (c *Check) unknown(in map[string]json.RawMessage, path string) (bad []fault
 	return bad
 }
 
-// Lacks returns a fault for each required parameter that is missing or empty, and for a
+// MissingParameters returns a fault for each required parameter that is missing or empty, and for a
 // combination of parameters with which the check cannot run.
-func (c *Check) Lacks(in map[string]json.RawMessage) (bad []fault.Detail) {
+func (c *Check) MissingParameters(in map[string]json.RawMessage) (bad []fault.Detail) {
 	for _, p := range c.Params {
 		if v := string(in[p.Name]); p.Required && (v == "" || v == "null" || v == `""`) {
 			bad = append(bad, fault.Detail{Field: p.Name, Message: "is required: " + p.form() + p.among()})
@@ -391,9 +391,9 @@ var neverForwarded = words(`authorization x-api-key ocp-apim-subscription-key pr
 // gatewayHeaders are the gateway's headers that may be forwarded.
 var gatewayHeaders = words("x-gateway-trace-id x-gateway-span-id")
 
-// NeverForwarded reports whether no check may see or set a header, given in lower case: headers
+// IsNeverForwarded reports whether no check may see or set a header, given in lower case: headers
 // of credentials, of connections and of the gateway.
-func NeverForwarded(name string) bool {
+func IsNeverForwarded(name string) bool {
 	return slices.Contains(neverForwarded, name) || strings.HasPrefix(name, "x-gateway-") && !slices.Contains(gatewayHeaders, name)
 }
 
@@ -407,7 +407,7 @@ func (r *reader) headers(names []string, path string) {
 		switch {
 		case name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
 			r.add(at, "must be the name of a header in small letters, digits and dashes")
-		case NeverForwarded(name):
+		case IsNeverForwarded(name):
 			r.add(at, "is a header that is never forwarded")
 		}
 	}

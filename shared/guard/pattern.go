@@ -294,10 +294,10 @@ func clipTo(s string, most int) string {
 	return s
 }
 
-// Fits reports whether a JSON value matches a JSON schema. It returns true for a schema that
+// MatchSchema reports whether a JSON value matches a JSON schema. It returns true for a schema that
 // cannot be compiled or has patterns that take too long: the provider has accepted the request
 // with it.
-func Fits(ctx context.Context, schema, value []byte) bool {
+func MatchSchema(ctx context.Context, schema, value []byte) bool {
 	s, err := CompileSchema(schema)
 	if err != nil {
 		return true

@@ -5,49 +5,49 @@ import (
 	"unicode/utf8"
 )
 
-// Reach states how much of a text must be visible at once so that no match is missed when the
+// MatchWindow states how much of a text must be visible at once so that no match is missed when the
 // text arrives in pieces.
-type Reach struct {
-	Complete bool // the entire text: there is no limit
-	Most     int  // this many characters, unless Words is set
-	Words    bool // pieces must also end with words: a match is within a word or ends with one
-	Grown    bool // a piece must also be judged together with everything before it
+type MatchWindow struct {
+	Complete   bool // the entire text: there is no limit
+	Most       int  // this many characters, unless WholeWords is set
+	WholeWords bool // pieces must also end with words: a match is within a word or ends with one
+	Cumulative bool // a piece must also be judged together with everything before it
 	// Overlap is the number of earlier characters that must be judged again with new text. Zero
 	// means all that were not sent yet.
 	Overlap int
 }
 
 // And returns the reach that satisfies both.
-func (r Reach) And(o Reach) Reach {
-	return Reach{r.Complete || o.Complete, max(r.Most, o.Most), r.Words || o.Words, r.Grown || o.Grown, max(r.Overlap, o.Overlap)}
+func (r MatchWindow) And(o MatchWindow) MatchWindow {
+	return MatchWindow{r.Complete || o.Complete, max(r.Most, o.Most), r.WholeWords || o.WholeWords, r.Cumulative || o.Cumulative, max(r.Overlap, o.Overlap)}
 }
 
-// MaxReach is the largest number of characters for which pieces are judged separately.
-const MaxReach = 4000
+// MaxMatchWindow is the largest number of characters for which pieces are judged separately.
+const MaxMatchWindow = 4000
 
-// ReachOf returns the reach of a pattern, or of /pattern/flags if replaced is true.
+// PatternWindow returns the reach of a pattern, or of /pattern/flags if replaced is true.
 //
 // Every match contains a shortest match at the same place, in which the repetitions at its ends
 // have their minimum counts. It suffices to see that one. Repetitions between other parts can
 // have any length. If neither the repeated part nor anything else in the pattern can match
 // white space, the match is within one word. Patterns with lookaround, back references or
 // anchors have no limit.
-func ReachOf(text string, replaced bool) Reach {
+func PatternWindow(text string, replaced bool) MatchWindow {
 	if replaced {
 		text, _ = splitFlags(text)
 	}
 	re, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return Reach{Complete: true}
+		return MatchWindow{Complete: true}
 	}
 	m := measureOf(shortest(re))
 	switch {
-	case m.anchored || m.endless && m.blank || m.most > MaxReach:
-		return Reach{Complete: true}
+	case m.anchored || m.endless && m.blank || m.most > MaxMatchWindow:
+		return MatchWindow{Complete: true}
 	case m.endless:
-		return Reach{Words: true}
+		return MatchWindow{WholeWords: true}
 	}
-	return Reach{Most: max(m.most, 1), Words: m.words}
+	return MatchWindow{Most: max(m.most, 1), WholeWords: m.words}
 }
 
 // shortest returns the pattern with the repetitions at its ends reduced to their minimum
@@ -126,14 +126,14 @@ func measureOf(re *syntax.Regexp) (m measure) {
 	case syntax.OpRepeat:
 		m = measureOf(re.Sub[0])
 		m.endless = m.endless || re.Max < 0 && m.most > 0
-		m.most = min(m.most*max(re.Max, re.Min), MaxReach+1)
+		m.most = min(m.most*max(re.Max, re.Min), MaxMatchWindow+1)
 	case syntax.OpQuest, syntax.OpCapture:
 		m = measureOf(re.Sub[0])
 	case syntax.OpConcat, syntax.OpAlternate:
 		for _, sub := range re.Sub {
 			s := measureOf(sub)
 			if re.Op == syntax.OpConcat {
-				m.most = min(m.most+s.most, MaxReach+1)
+				m.most = min(m.most+s.most, MaxMatchWindow+1)
 			} else {
 				m.most = max(m.most, s.most)
 			}
@@ -156,12 +156,12 @@ func hasSpace(from, to rune) bool {
 	return false
 }
 
-// ReachOfWords returns the reach of a literal search for words.
-func ReachOfWords(words []string) (r Reach) {
+// WordsWindow returns the reach of a literal search for words.
+func WordsWindow(words []string) (r MatchWindow) {
 	r.Most = 1
 	for _, w := range words {
 		r.Most = max(r.Most, utf8.RuneCountInString(w))
 	}
-	r.Complete = r.Most > MaxReach
+	r.Complete = r.Most > MaxMatchWindow
 	return r
 }

@@ -72,7 +72,7 @@ func event(method, path string, change ...func(*events.APIGatewayProxyRequest)) 
 }
 
 // invoke sends an event and wants an answer to begin.
-func invoke(t *testing.T, e *runtimeapi.Environment, ev []byte, timeout time.Duration) *runtimeapi.Answer {
+func invoke(t *testing.T, e *runtimeapi.Environment, ev []byte, timeout time.Duration) *runtimeapi.Response {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -83,7 +83,7 @@ func invoke(t *testing.T, e *runtimeapi.Environment, ev []byte, timeout time.Dur
 	return a
 }
 
-func readAll(t *testing.T, a *runtimeapi.Answer) string {
+func readAll(t *testing.T, a *runtimeapi.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(a.Body)
 	if err != nil {
@@ -93,7 +93,7 @@ func readAll(t *testing.T, a *runtimeapi.Answer) string {
 }
 
 // settled waits until the function has polled for its next event.
-func settled(t *testing.T, a *runtimeapi.Answer) {
+func settled(t *testing.T, a *runtimeapi.Response) {
 	t.Helper()
 	select {
 	case <-a.Settled:
@@ -129,7 +129,7 @@ func decodeSeen(t *testing.T, body string) (s seen) {
 }
 
 // bodyOf gives the answer of a buffered function.
-func bodyOf(t *testing.T, a *runtimeapi.Answer) events.APIGatewayProxyResponse {
+func bodyOf(t *testing.T, a *runtimeapi.Response) events.APIGatewayProxyResponse {
 	t.Helper()
 	var out events.APIGatewayProxyResponse
 	if err := json.Unmarshal([]byte(readAll(t, a)), &out); err != nil {

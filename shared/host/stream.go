@@ -286,7 +286,7 @@ func Listen(addr string, h http.Handler, o Options) (*Server, error) {
 		WriteTime: 60 * time.Second,
 		MaxHead:   64 << 10,
 
-		MaxConns: o.MaxConns, MaxPerAddress: o.MaxPerAddress, Crowded: crowded(h),
+		MaxConns: o.MaxConns, MaxPerAddress: o.MaxPerAddress, Overload: crowded(h),
 		Standard: o.Standard, Panicked: logPanic,
 	})}, nil
 }

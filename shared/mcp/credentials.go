@@ -24,11 +24,11 @@ import (
 
 // Opener resolves the credentials of integrations so that they can be called.
 type Opener struct {
-	Sealer  seal.Sealer
-	Via     http.RoundTripper
-	Hosts   http.RoundTripper // transport to the servers themselves, which may be trusted hosts; Via if nil
-	Secrets *provider.Loaded  // if nil, integrations with secret mappings cannot be called
-	Now     func() time.Time
+	Sealer    seal.Sealer
+	Transport http.RoundTripper
+	Hosts     http.RoundTripper // transport to the servers themselves, which may be trusted hosts; Via if nil
+	Secrets   *provider.Loaded  // if nil, integrations with secret mappings cannot be called
+	Now       func() time.Time
 	// CacheRecords states that records are immutable, so that a decoded record is cached by its
 	// revision.
 	CacheRecords bool
@@ -59,7 +59,7 @@ func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope)
 	if err != nil {
 		return nil, nil, err
 	}
-	u := &Upstream{URL: i.URL, Transport: i.Transport, Via: o.hosts(), Headers: c.Static(), Secret: provider.MappedHeaders(i.SecretMappings)}
+	u := &Upstream{URL: i.URL, Transport: i.Transport, RoundTripper: o.hosts(), Headers: c.Static(), Secret: provider.MappedHeaders(i.SecretMappings)}
 	switch i.AuthType {
 	case AuthOAuth:
 		return u, c, ErrSignIn
@@ -119,7 +119,7 @@ func (o *Opener) hosts() http.RoundTripper {
 	if o.Hosts != nil {
 		return o.Hosts
 	}
-	return o.Via
+	return o.Transport
 }
 
 // Static returns the headers that are sent with each call.
@@ -294,7 +294,7 @@ func (o *Opener) fetchToken(ctx context.Context, i *Integration, m *OAuthMetadat
 	if !post {
 		req.SetBasicAuth(url.QueryEscape(m.ClientID), url.QueryEscape(m.ClientSecret))
 	}
-	resp, err := o.Via.RoundTrip(req)
+	resp, err := o.Transport.RoundTrip(req)
 	if err != nil {
 		return "", time.Time{}, upstream.Unreachable("the server", err)
 	}

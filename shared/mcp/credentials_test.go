@@ -32,7 +32,7 @@ func TestTokenFetchSurvivesCanceledCallers(t *testing.T) {
 		}
 	}))
 	t.Cleanup(func() { issuer.CloseClientConnections(); issuer.Close() })
-	o := &Opener{Via: http.DefaultTransport, Now: time.Now}
+	o := &Opener{Transport: http.DefaultTransport, Now: time.Now}
 	rec := &resource.Record{Scope: store.Scope{Org: "o", Workspace: "w"}, ID: "i"}
 	token := func(ctx context.Context) (string, error) {
 		return o.token(ctx, rec, &Integration{URL: "https://mcp.example.com"}, &OAuthMetadata{TokenEndpoint: issuer.URL, ClientID: "c", ClientSecret: "s"})

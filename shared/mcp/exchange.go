@@ -73,7 +73,7 @@ func (u *Upstream) Send(ctx context.Context, method string, h http.Header, body 
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := u.Via.RoundTrip(req)
+	resp, err := u.RoundTripper.RoundTrip(req)
 	if err != nil {
 		return nil, upstream.Unreachable("the server", err)
 	}

@@ -75,7 +75,7 @@ func TestDiscoverRetriesContradictoryVersionErrors(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, answer)
 		}))
-		u := &Upstream{URL: s.URL, Via: http.DefaultTransport}
+		u := &Upstream{URL: s.URL, RoundTripper: http.DefaultTransport}
 		hello, _, err := u.Discover(context.Background())
 		if s.Close(); err != nil || requests != c.requests || (hello != nil) != c.modern {
 			t.Errorf("%s: asked %d times, %s %v", name, requests, hello, err)

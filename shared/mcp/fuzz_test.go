@@ -87,7 +87,7 @@ func FuzzResponses(f *testing.F) {
 		if stream {
 			s.media = "text/event-stream"
 		}
-		snap, err := Inspect(t.Context(), &Upstream{URL: "https://tools.example.com/mcp", Transport: "http", Via: s})
+		snap, err := Inspect(t.Context(), &Upstream{URL: "https://tools.example.com/mcp", Transport: "http", RoundTripper: s})
 		if err != nil {
 			if len(err.Error()) > 1000 && len(first)+len(then) < 500 {
 				t.Errorf("a refusal of %d characters", len(err.Error()))

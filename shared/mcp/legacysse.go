@@ -36,7 +36,7 @@ func (u *Upstream) openLegacySSE(ctx context.Context) (*legacySSE, error) {
 		return nil, err
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	resp, err := u.Via.RoundTrip(req)
+	resp, err := u.RoundTripper.RoundTrip(req)
 	if err != nil {
 		cancel()
 		if ctx.Err() != nil {
@@ -148,7 +148,7 @@ func (s *legacySSE) postMessage(ctx context.Context, of *Session, body []byte) e
 	if err != nil {
 		return err
 	}
-	resp, err := of.up.Via.RoundTrip(req)
+	resp, err := of.up.RoundTripper.RoundTrip(req)
 	if err != nil {
 		return upstream.Unreachable("the server", err)
 	}

@@ -89,7 +89,7 @@ func TestMessagesOfServersAreRedacted(t *testing.T) {
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+password))
 	for _, auth := range []string{"Bearer " + token, basic} {
 		for _, transport := range []string{"", TransportSSE} {
-			up := &Upstream{URL: repeating(t, transport).URL, Transport: transport, Via: http.DefaultTransport, Client: []string{"X-Session-Token", "X-Note"}, Headers: http.Header{
+			up := &Upstream{URL: repeating(t, transport).URL, Transport: transport, RoundTripper: http.DefaultTransport, Client: []string{"X-Session-Token", "X-Note"}, Headers: http.Header{
 				"Authorization": {auth}, "X-Custom": {custom}, "X-Session-Token": {passed}, "X-Note": {"seen by all"},
 			}}
 			ctx := context.Background()

@@ -29,12 +29,12 @@ const MaxResponse = 12 << 20
 
 // Upstream describes how to reach a server.
 type Upstream struct {
-	URL       string
-	Transport string
-	Headers   http.Header // credentials and configured headers
-	Client    []string    // names of the headers that were forwarded from the client
-	Secret    []string    // names of the headers with values from a secret manager
-	Via       http.RoundTripper
+	URL          string
+	Transport    string
+	Headers      http.Header // credentials and configured headers
+	Client       []string    // names of the headers that were forwarded from the client
+	Secret       []string    // names of the headers with values from a secret manager
+	RoundTripper http.RoundTripper
 }
 
 // Session is an initialized session with an upstream.
@@ -139,7 +139,7 @@ func (s *Session) End(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if resp, err := s.up.Via.RoundTrip(req); err == nil {
+	if resp, err := s.up.RoundTripper.RoundTrip(req); err == nil {
 		resp.Body.Close()
 	}
 }
@@ -179,7 +179,7 @@ func (s *Session) send(ctx context.Context, m *Message) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := s.up.Via.RoundTrip(req)
+	resp, err := s.up.RoundTripper.RoundTrip(req)
 	if err != nil {
 		return nil, upstream.Unreachable("the server", err)
 	}

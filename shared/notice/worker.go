@@ -28,8 +28,8 @@ type Directory interface {
 	Addresses(ctx context.Context, e *Event) ([]string, error)
 	// Names are the names of the resources of an event.
 	Names(ctx context.Context, e *Event) (Names, error)
-	// Gone disables a webhook after its receiver responded that it no longer exists.
-	Gone(ctx context.Context, sc store.Scope, id, why string) error
+	// Disable disables a webhook after its receiver responded that it no longer exists.
+	Disable(ctx context.Context, sc store.Scope, id, why string) error
 }
 
 // Worker turns events into deliveries and attempts them. Several may run at once, even with
@@ -37,7 +37,7 @@ type Directory interface {
 type Worker struct {
 	Store     store.Store
 	Directory Directory
-	Via       http.RoundTripper // the guarded way out
+	Transport http.RoundTripper // the guarded way out
 	Mailer    Mailer            // nil: no mails are made
 	Now       func() time.Time
 }
@@ -308,7 +308,7 @@ func (r *run) send(ctx context.Context, d *Delivery, at time.Time) outcome {
 	out := r.post(ctx, d, t, at)
 	if out.Status == http.StatusGone {
 		out.again, out.Error = false, "the receiver responded with 410 Gone; the webhook was disabled"
-		if err := r.Directory.Gone(ctx, d.scope, d.To, "the receiver responded with status 410"); err != nil {
+		if err := r.Directory.Disable(ctx, d.scope, d.To, "the receiver responded with status 410"); err != nil {
 			slog.Warn("a webhook could not be disabled", "id", d.To, "error", err.Error())
 			out.again, out.Error = true, "the receiver responded with 410 Gone"
 		}
@@ -334,11 +334,11 @@ func (r *run) post(ctx context.Context, d *Delivery, t *Target, at time.Time) ou
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "gateway-webhooks/1")
 	sign(req.Header, "msg_"+d.ID, at, d.Payload, t.Secrets)
-	resp, err := r.Via.RoundTrip(req)
+	resp, err := r.Transport.RoundTrip(req)
 	if err != nil {
 		why := "the receiver cannot be reached"
 		switch {
-		case egress.Refused(err):
+		case egress.IsBlocked(err):
 			why = "the gateway may not call the address"
 		case errors.Is(err, context.DeadlineExceeded):
 			why = "the receiver did not respond in time"

@@ -80,7 +80,7 @@ func (b *book) Addresses(context.Context, *Event) ([]string, error) { return b.p
 
 func (b *book) Names(context.Context, *Event) (Names, error) { return b.named, nil }
 
-func (b *book) Gone(_ context.Context, _ store.Scope, id, _ string) error {
+func (b *book) Disable(_ context.Context, _ store.Scope, id, _ string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.all[id].Active = false
@@ -157,7 +157,7 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 }
 
 func (h *fixture) worker(clock func() time.Time) *Worker {
-	return &Worker{Store: h.store, Directory: h.book, Via: http.DefaultTransport, Mailer: h.book, Now: clock}
+	return &Worker{Store: h.store, Directory: h.book, Transport: http.DefaultTransport, Mailer: h.book, Now: clock}
 }
 
 func (h *fixture) raise(t *testing.T, e Event) {

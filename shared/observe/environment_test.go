@@ -77,7 +77,7 @@ func TestTheProcessHasADestinationOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Exporter{Directory: nowhere{}, Own: own, OwnVia: http.DefaultTransport, Now: time.Now}
+	e := &Exporter{Directory: nowhere{}, ProcessTarget: own, ProcessTransport: http.DefaultTransport, Now: time.Now}
 	e.Send(t.Context(), e.Prepare(t.Context(), []usage.Record{{ID: "1", Org: "a", Start: time.Now()}, {ID: "2", Org: "b", Start: time.Now()}}))
 	close(paths)
 	got := map[string]int{}

@@ -31,12 +31,12 @@ type Exporter struct {
 	Directory Directory
 	// Bodies returns the stored content of a record, for destinations that need it; nil
 	// or false if there is none.
-	Bodies func(ctx context.Context, r *usage.Record) (usage.Bodies, bool)
-	Via    http.RoundTripper // guarded, because people choose the addresses
-	Now    func() time.Time
-	Own    *Target           // of the process, besides those of the directory; nil if there is none
-	OwnVia http.RoundTripper // to Own; nil: Via
-	OptIn  string            // same as the environment variable of that name: for destinations that do not choose
+	Bodies           func(ctx context.Context, r *usage.Record) (usage.Bodies, bool)
+	Transport        http.RoundTripper // guarded, because people choose the addresses
+	Now              func() time.Time
+	ProcessTarget    *Target           // of the process, besides those of the directory; nil if there is none
+	ProcessTransport http.RoundTripper // to ProcessTarget; nil: Transport
+	OptIn            string            // same as the environment variable of that name: for destinations that do not choose
 
 	totals  totals
 	dropped atomic.Int64 // records that were not reported to a destination
@@ -81,9 +81,9 @@ func (e *Exporter) Prepare(ctx context.Context, records []usage.Record) (out []P
 		}
 	}
 	for sc, list := range of {
-		if e.Own != nil {
+		if e.ProcessTarget != nil {
 			for part := range slices.Chunk(list, maxSpans) {
-				out = append(out, e.pushes(ctx, e.Own, part)...)
+				out = append(out, e.pushes(ctx, e.ProcessTarget, part)...)
 			}
 		}
 		targets, err := e.Directory.Targets(ctx, sc)
@@ -187,14 +187,14 @@ func (e *Exporter) post(ctx context.Context, p *Push) (why string) {
 	}
 	req.Header.Set("Content-Type", "application/x-protobuf")
 	req.Header.Set("User-Agent", "gateway-telemetry/1")
-	via := e.Via
-	if p.target == e.Own && e.OwnVia != nil {
-		via = e.OwnVia
+	via := e.Transport
+	if p.target == e.ProcessTarget && e.ProcessTransport != nil {
+		via = e.ProcessTransport
 	}
 	resp, err := via.RoundTrip(req)
 	switch {
 	case err == nil:
-	case egress.Refused(err):
+	case egress.IsBlocked(err):
 		return "the gateway may not call the address"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "the destination did not respond in time"

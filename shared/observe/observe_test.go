@@ -120,7 +120,7 @@ func (o *only) Targets(_ context.Context, sc store.Scope) ([]Target, error) {
 func exporter(c *collector, d Destination) *Exporter {
 	d.Endpoint = c.URL + "/base/"
 	t := Target{Scope: store.Scope{Org: "o", Workspace: "w"}, ID: "d", Headers: [][2]string{{"authorization", "Bearer x"}}, Destination: d}
-	return &Exporter{Directory: &only{sc: t.Scope, targets: []Target{t}}, Via: http.DefaultTransport, Now: func() time.Time { return at }}
+	return &Exporter{Directory: &only{sc: t.Scope, targets: []Target{t}}, Transport: http.DefaultTransport, Now: func() time.Time { return at }}
 }
 
 func values(list []*commonpb.KeyValue) map[string]any {
@@ -368,7 +368,7 @@ func TestReportedRecordsAreNotExported(t *testing.T) {
 	t.Parallel()
 	reported, own := record(), record()
 	reported.Reported = true
-	e := Exporter{Directory: nowhere{}, Own: &Target{}, Now: time.Now}
+	e := Exporter{Directory: nowhere{}, ProcessTarget: &Target{}, Now: time.Now}
 	if got := e.Prepare(context.Background(), []usage.Record{reported}); len(got) != 0 {
 		t.Errorf("%d requests", len(got))
 	}

@@ -179,8 +179,8 @@ func fetchProfileModel(t *Target, ctx context.Context, rt http.RoundTripper, reg
 	switch {
 	case base == "":
 		base = "https://bedrock." + region + ".amazonaws.com"
-	case t.Trusting != nil:
-		rt = t.Trusting
+	case t.TrustedTransport != nil:
+		rt = t.TrustedTransport
 	}
 	u, err := ExactURL(strings.TrimRight(base, "/") + "/inference-profiles/" + strings.ReplaceAll(url.PathEscape(profile), ":", "%3A"))
 	if err != nil {

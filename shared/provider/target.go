@@ -47,8 +47,8 @@ type Target struct {
 	// Signer exchanges stored credentials for short-lived ones. It is nil where no
 	// request is served; schemes that need it then reject.
 	Signer Signer
-	// Trusting calls the custom host if the Signer's transport may not; may be nil.
-	Trusting http.RoundTripper
+	// TrustedTransport calls the custom host if the Signer's transport may not; may be nil.
+	TrustedTransport http.RoundTripper
 }
 
 // Field returns the value of a credential field; "" when it is not set.

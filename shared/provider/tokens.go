@@ -171,7 +171,7 @@ func tokenCall(rt http.RoundTripper, req *http.Request, who string) (int, []byte
 }
 
 func tokenUnreachable(err error, who string) *fault.Fault {
-	if egress.Refused(err) {
+	if egress.IsBlocked(err) {
 		return fault.From(err)
 	}
 	why := "did not answer"

@@ -202,7 +202,7 @@ func sendFault(c *call, f *fault.Fault) {
 		by.Challenge(h, c.req.Req, f) // it overrides the provider's headers
 	}
 	status := f.Status()
-	if by, ok := speaker.(chat.Refuser); ok && sendsEvent(&c.target, f) {
+	if by, ok := speaker.(chat.RefusalWriter); ok && sendsEvent(&c.target, f) {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 		h.Set(admission.ErrorStatus, strconv.Itoa(status))
 		h.Del("Retry-After")

@@ -73,7 +73,7 @@ func gather(tg *target.Target, gs *guardrail.State, ca *caching.Cache, a *answer
 		return
 	}
 	if a.stream.Translated() {
-		a.stream.StartAssembly(cache.MaxBody, tg.Decoded != nil && tg.Decoded.HiddenAnswer, judged, nil)
+		a.stream.StartAssembly(cache.MaxBody, tg.Decoded != nil && tg.Decoded.HiddenResponse, judged, nil)
 		return
 	}
 	a.stream.StartAssembly(cache.MaxBody, false, judged, tg.Req.Route.Client.NewStreamDecoder(&tg.Choice.Traits))
@@ -186,7 +186,7 @@ func pass(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamS
 
 // takeWhole turns a into a complete response that is replayed to the client as a stream.
 func takeWhole(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *answer) {
-	dec := upstream.NewWhole(tg.Choice.Dialect, &tg.Choice.Traits)
+	dec := upstream.NewBufferedDecoder(tg.Choice.Dialect, &tg.Choice.Traits)
 	o := target.Options(tg)
 	if !a.stream.Translated() {
 		o.Request = tg.Body.LegacyOnly()

@@ -126,7 +126,7 @@ func startStream(c *call, resp *http.Response) answer {
 		return refusal(unreadableAnswer(err))
 	}
 	if c.target.SameDialect() {
-		a.stream = response.Pass(c.req.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.target.Strict(), IncludeUsage: c.target.WantUsage, Injected: c.out.injected}))
+		a.stream = response.Pass(c.req.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.target.Strict(), IncludeUsage: c.target.WantUsage, UsageAdded: c.out.injected}))
 	} else {
 		o := target.Options(&c.target)
 		a.stream = translate(&c.target, &c.guards, &c.stream, verified(&c.target, c.target.Choice.Dialect.NewStreamDecoder(&c.target.Choice.Traits), o), o)
@@ -141,9 +141,9 @@ func startStream(c *call, resp *http.Response) answer {
 // response changed by guardrails is not verified: they may remove everything.
 func verified(tg *target.Target, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
 	if !tg.SameDialect() {
-		dec = chat.Promised(tg.Decoded, dec)
+		dec = chat.CheckJSON(tg.Decoded, dec)
 	}
-	return chat.Verified(dec, tg.Req.Route.Client.Held(o), &tg.Loss)
+	return chat.Verified(dec, tg.Req.Route.Client.Support(o), &tg.Loss)
 }
 
 // translate starts the translation of dec's stream for the client.
@@ -268,7 +268,7 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 		upstream.SetAnthropicBetas(h, c.req.Req.Header)
 	}
 	egress.DropLookalikes(h, func(name string) bool { return fromClient(&c.req, name) }, "Authorization", "User-Agent", "X-Api-Key", "Api-Key", c.target.Choice.Target.Provider.Auth.Name)
-	body = reference.Disown(approval.Conceal(body), c.target.Choice.Isolation.ForeignItems)
+	body = reference.ReplaceForeign(approval.Conceal(body), c.target.Choice.Isolation.ForeignItems)
 	setBody(&c.target, &c.out, req, body)
 	if c.req.DryRun {
 		return req, nil // no token is requested
@@ -311,7 +311,7 @@ func setBody(tg *target.Target, up *outbound, req *http.Request, body []byte) {
 // out returns the transport to the target.
 func out(r *Relay, tg *target.Target) http.RoundTripper {
 	if tg.Choice.AtOwnHost() {
-		return r.Trusting
+		return r.TrustedTransport
 	}
 	return r.Transport
 }

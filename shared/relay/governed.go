@@ -30,7 +30,7 @@ func governed(c *call, by routes.Protocol) error {
 	g := routes.ProtocolCall{
 		Context: c.req.Ctx, Request: c.req.Req, Body: c.body.In, Caller: c.req.Principal, View: c.req.View, Metadata: c.body.Metadata, TraceID: c.req.Headers.TraceID,
 		Bearer: c.req.KeyInAuth, Now: c.relay.Now, Pipeline: &governor{c, c.protocol},
-		Deps: routes.ProtocolDeps{Via: c.relay.Transport, Hosts: c.relay.Trusting, Sealer: c.relay.Sealer, Secrets: &provider.Loaded{Secrets: c.target.Deps.Secrets, Loader: c.relay.Loader}, Loader: c.relay.Loader, State: c.relay.owners.Table, Signing: c.relay.Signing, CheckURL: c.relay.Egress.WithoutTrusted().CheckURL, Buffers: c.relay.RecordAfterBody},
+		Deps: routes.ProtocolDeps{Transport: c.relay.Transport, Hosts: c.relay.TrustedTransport, Sealer: c.relay.Sealer, Secrets: &provider.Loaded{Secrets: c.target.Deps.Secrets, Loader: c.relay.Loader}, Loader: c.relay.Loader, State: c.relay.owners.Table, Signing: c.relay.Signing, CheckURL: c.relay.Egress.WithoutTrusted().CheckURL, Buffers: c.relay.RecordAfterBody},
 	}
 	return by.Serve(&g)
 }

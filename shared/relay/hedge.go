@@ -175,7 +175,7 @@ func (r *race) attempt(s *call) answer {
 	s.body.Inherit(r.in.Metadata)
 	began := s.req.Since()
 	defer func() { r.took = s.req.Since() - began }()
-	if err := s.req.Lease.Take(s.req.Ctx, int64(len(r.in.In))); err != nil {
+	if err := s.req.Lease.Reserve(s.req.Ctx, int64(len(r.in.In))); err != nil {
 		return refusal(err)
 	}
 	// Its own bytes: the transports of both attempts may read them after the end of the request.

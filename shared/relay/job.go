@@ -54,10 +54,10 @@ func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
 	j := &chat.Job{
 		Operation: string(part.Op), ID: part.ID, Query: url.Values{}, Model: c.target.Choice.Upstream, Request: c.req.ULID, Now: c.req.StartTime,
 		ProviderName: c.target.Choice.Target.Provider.ID, Strict: c.target.Strict(), Loss: &c.target.Loss, Field: c.target.Choice.Target.Field,
-		Header: func(name string) string { return admission.SingleHeader(c.req.Req.Header, name) },
-		Talk:   func(client, model string) (*chat.Talk, error) { return talk(c.relay, &c.target, client, model) },
-		Files:  c.relay.rooms.ForProviders(c.req.Principal.Scope),
-		Tier:   c.bill.TierOf,
+		Header:       func(name string) string { return admission.SingleHeader(c.req.Req.Header, name) },
+		Conversation: func(client, model string) (*chat.Conversation, error) { return talk(c.relay, &c.target, client, model) },
+		Files:        c.relay.rooms.ForProviders(c.req.Principal.Scope),
+		Tier:         c.bill.TierOf,
 		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
 			return callJob(c.relay, &c.target, &c.log, &c.mask, ctx, call, at)
 		},
@@ -99,7 +99,7 @@ func formFault(up *outbound, err error) error {
 
 // talk returns the conversation between the rows of a batch and one of the target's models,
 // which may be named as @slug/model.
-func talk(r *Relay, tg *target.Target, client, model string) (*chat.Talk, error) {
+func talk(r *Relay, tg *target.Target, client, model string) (*chat.Conversation, error) {
 	if rest, ok := strings.CutPrefix(model, "@"); ok {
 		slug, name, _ := strings.Cut(rest, "/")
 		if tg.Choice.Saved == nil || slug != tg.Choice.Saved.Slug || name == "" {
@@ -117,7 +117,7 @@ func talk(r *Relay, tg *target.Target, client, model string) (*chat.Talk, error)
 			return nil, err
 		}
 	}
-	talk := &chat.Talk{Model: tg.Choice.Target.UpstreamModel(model)}
+	talk := &chat.Conversation{Model: tg.Choice.Target.UpstreamModel(model)}
 	talk.Client, _ = r.dialects[client].(chat.Client)
 	op, known := talkOperations[client]
 	if !known {
@@ -162,7 +162,7 @@ func callJob(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask
 		raw, err = upstream.ObjectURL(call.Object)
 	default:
 		raw, err = upstream.ResourceURL(provider.Operation(call.Operation), call.ID)
-		raw += call.Below
+		raw += call.Suffix
 	}
 	if err != nil {
 		return nil, err

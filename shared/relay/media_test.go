@@ -64,7 +64,7 @@ func TestMediaOfARequest(t *testing.T) {
 		return chat.Part{Kind: chat.Image, At: at, Media: &chat.Media{URL: address, Detail: "low"}}
 	}
 	conversation := func(parts ...chat.Part) *chat.Request {
-		return &chat.Request{Messages: []chat.Message{{Role: chat.User, At: 0, Plain: true, Parts: []chat.Part{{Kind: chat.Text, Text: "x"}}}, {Role: chat.User, At: 1, Parts: parts}}}
+		return &chat.Request{Messages: []chat.Message{{Role: chat.User, At: 0, IsString: true, Parts: []chat.Part{{Kind: chat.Text, Text: "x"}}}, {Role: chat.User, At: 1, Parts: parts}}}
 	}
 
 	c := newCall(transport)

@@ -14,7 +14,7 @@ func TestTheWayOutIsThatOfTheHost(t *testing.T) {
 	t.Parallel()
 	strict, trusting := new(way), new(way)
 	c := newCall()
-	c.relay = &Relay{Options: Options{Transport: strict, Trusting: trusting}}
+	c.relay = &Relay{Options: Options{Transport: strict, TrustedTransport: trusting}}
 	c.target.Choice.Target.Provider, _ = provider.ByID("openai")
 	if out(c.relay, &c.target) != strict {
 		t.Error("a provider's own address is trusted")

@@ -52,7 +52,7 @@ func takePlain(c *call, resp *http.Response) answer {
 	p := &c.plain
 	p.free()
 	p.buf = buffer.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
-	t, held := c.relay.Now(), c.req.Lease.Held()
+	t, held := c.relay.Now(), c.req.Lease.Size()
 	err := readWhole(&c.req, p.buf, resp, maxPlainAnswer)
 	c.log.Wait(c.relay.Now().Sub(t))
 	_ = resp.Body.Close()
@@ -66,7 +66,7 @@ func takePlain(c *call, resp *http.Response) answer {
 	}
 	if err != nil {
 		p.free()
-		c.req.Lease.Give(c.req.Lease.Held() - held)
+		c.req.Lease.Return(c.req.Lease.Size() - held)
 		return answer{fault: fault.From(err), failed: resp.Header}
 	}
 	return answer{resp: resp, whole: true}
@@ -121,12 +121,12 @@ func readPlain(c *call, resp *http.Response) (err error) {
 		if err != nil {
 			return unusable(&c.target, &c.bill, &c.log, &c.mask, err, out)
 		}
-		if d, ok := c.target.Choice.Dialect.(chat.Headed); ok {
+		if d, ok := c.target.Choice.Dialect.(chat.HeaderReader); ok {
 			d.ReadHeader(resp.Header, p.translated)
 			p.meter = p.translated.Meter()
 		}
 		if !c.target.SameDialect() {
-			if err = chat.Verify(p.translated, c.req.Route.Client.Held(target.Options(&c.target)), &c.target.Loss); err != nil {
+			if err = chat.Verify(p.translated, c.req.Route.Client.Support(target.Options(&c.target)), &c.target.Loss); err != nil {
 				return unusable(&c.target, &c.bill, &c.log, &c.mask, err, out)
 			}
 		}
@@ -244,14 +244,14 @@ func encodePlain(tg *target.Target, log *record.Log, pn *plain, enc *buffer.Buff
 			return err
 		}
 	} else {
-		if err := tg.Decoded.Promised(p.translated); err != nil {
+		if err := tg.Decoded.CheckJSON(p.translated); err != nil {
 			log.Body(record.Received, p.buf.B)
 			return err
 		}
 	}
 	tg.StoreReasoning(p.signed)
 	log.Body(record.Received, p.buf.B)
-	missed := chat.MissedBy(tg.Req.Route.Client, o, &tg.Loss)
+	missed := chat.NewLossReporter(tg.Req.Route.Client, o, &tg.Loss)
 	missed.Examine(p.translated)
 	enc.B = tg.Req.Route.Client.EncodeResponse(enc.B, p.translated, o)
 	if target.StoresItems(tg) {
@@ -281,7 +281,7 @@ func roomToDecode(tg *target.Target, n int) error {
 	case n > maxTranslated:
 		return fault.Newf(fault.InvalidProviderResponse, "", "The response of %s is larger than the %d bytes that can be translated", tg.Choice.Target.Provider.ID, maxTranslated)
 	}
-	return tg.Req.Lease.Take(tg.Req.Ctx, int64(n))
+	return tg.Req.Lease.Reserve(tg.Req.Ctx, int64(n))
 }
 
 // unreadableAnswer returns the fault for a response that the gateway does not accept: an

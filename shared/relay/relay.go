@@ -42,18 +42,18 @@ import (
 
 // Options are the dependencies of the relay. All fields are required unless stated otherwise.
 type Options struct {
-	Loader    *resource.Loader
-	Auth      *identity.Authenticator
-	Ledger    *ledger.Ledger
-	Prices    *pricing.Book
-	Sink      usage.Sink
-	Sealer    seal.Sealer
-	Store     store.Store // signed reasoning of strict clients
-	Transport http.RoundTripper
-	Trusting  http.RoundTripper // Transport for custom hosts; nil: Transport
-	Egress    egress.Policy
-	Memory    *egress.Memory  // of buffered bodies; nil: a separate budget
-	Dialects  []chat.Provider // by name; provider.Provider.Dialect refers to them
+	Loader           *resource.Loader
+	Auth             *identity.Authenticator
+	Ledger           *ledger.Ledger
+	Prices           *pricing.Book
+	Sink             usage.Sink
+	Sealer           seal.Sealer
+	Store            store.Store // signed reasoning of strict clients
+	Transport        http.RoundTripper
+	TrustedTransport http.RoundTripper // Transport for custom hosts; nil: Transport
+	Egress           egress.Policy
+	Memory           *egress.Memory  // of buffered bodies; nil: a separate budget
+	Dialects         []chat.Provider // by name; provider.Provider.Dialect refers to them
 	// Translators translate the operations that are not conversations; provider.Route.Dialect
 	// refers to them. May be empty.
 	Translators []chat.Translator
@@ -122,8 +122,8 @@ func New(o Options) *Relay {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Trusting == nil {
-		o.Trusting = o.Transport
+	if o.TrustedTransport == nil {
+		o.TrustedTransport = o.Transport
 	}
 	r := &Relay{Options: o, dialects: make(map[string]chat.Provider, len(o.Dialects))}
 	if r.Memory == nil {
@@ -146,12 +146,12 @@ func New(o Options) *Relay {
 	tokens := provider.NewTokens(o.Transport, o.Now)
 	r.means = &target.Deps{
 		Sealer: o.Sealer, Secrets: provider.NewSecrets(o.Sealer, tokens, o.Transport),
-		Owners: r.owners, Hosts: egress.NewHosts(o.Egress), Tokens: tokens, Trusting: o.Trusting,
+		Owners: r.owners, Hosts: egress.NewHosts(o.Egress), Tokens: tokens, TrustedTransport: o.TrustedTransport,
 		Dialects: r.dialects, Translators: r.carriers, Jobs: r.jobs, Memory: ownership.New(o.Now, o.Store.Table(store.Usage), o.Sealer),
 	}
 	r.means.Rotation = rotation.NewBoard(o.Now, o.Store.Table(store.Usage), r.failAside)
 	r.means.Poll = r.await
-	r.guards = guardrail.NewDeps(o.Checks, o.Sealer, o.Trusting, o.Transport, r.means.Secrets, o.Now)
+	r.guards = guardrail.NewDeps(o.Checks, o.Sealer, o.TrustedTransport, o.Transport, r.means.Secrets, o.Now)
 	r.rooms = &batch.FileStores{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}
 	r.batches = &batch.Batches{Now: o.Now, Store: o.Store, Sealer: o.Sealer}
 	if r.Sleep == nil {

@@ -48,7 +48,7 @@ func manage(c *call) error {
 }
 
 // runManaged executes the operation.
-func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, error) {
+func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobResponse, error) {
 	j := &chat.Job{
 		Operation: string(tg.Req.Route.Operation), ID: tg.Body.ID, Query: url.Values{}, Request: tg.Req.ULID, Now: tg.Req.StartTime,
 		ProviderName: "files that the gateway stores", Strict: true, Loss: &tg.Loss, Files: r.rooms.BuiltIn(tg.Req.Principal.Scope),
@@ -72,7 +72,7 @@ func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, e
 		up.File = batch.Checked(up.File)
 		j.Upload = up
 	}
-	a, done, err := job.Held(tg.Req.Ctx, j)
+	a, done, err := job.ServeStored(tg.Req.Ctx, j)
 	if err == nil && !done {
 		err = ownership.Missing("id", tg.Body.ID)
 	}
@@ -80,7 +80,7 @@ func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, e
 }
 
 // createRun creates a batch. The route has checked the limits of the body.
-func createRun(r *Relay, q *admission.Request, in *body.Body, pl *plan.Plan, desk *batch.Handler) (*chat.JobAnswer, error) {
+func createRun(r *Relay, q *admission.Request, in *body.Body, pl *plan.Plan, desk *batch.Handler) (*chat.JobResponse, error) {
 	if r.Runs == nil || r.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation does not run batches; name a provider that does")
 	}

@@ -284,7 +284,7 @@ func sendLive(c *call, guards *guardrail.Live) error {
 	c.reply.upgraded()
 	run := &realtime.LiveSession{
 		Client: near, Provider: c.out.far, Wire: o.Wire, Controller: newSessionController(c), Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Principal.Scope.Org,
-		ID: c.req.ULID, Model: c.target.Choice.Upstream, FirstMessage: o.Opening, First: o.First,
+		ID: c.req.ULID, Model: c.target.Choice.Upstream, FirstMessage: o.FirstMessage, First: o.First,
 		Guardrails: func() realtime.Guardrails { return guards.Now() },
 	}
 	if run.Model == "" {

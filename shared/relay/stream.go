@@ -50,7 +50,7 @@ func open(c *call, a *answer) {
 			held.Reserve(len(out))
 			held.B = append(held.B, out...)
 			m := a.stream.Meter()
-			c.out.patience.PartArrived(m.Started || m.Held)
+			c.out.patience.PartArrived(m.Started || m.Withheld)
 			if ferr != nil || m.Err != nil {
 				mask.Bytes(held.B, c.mask.Secrets())
 				if !m.Started && !c.reply.headSent {
@@ -165,7 +165,7 @@ func pump(c *call, a *answer) error {
 		if n > 0 {
 			out, ferr := pass(&c.target, &c.guards, &c.cache, &c.stream, a, p[:n])
 			m := a.stream.Meter()
-			c.out.patience.PartArrived(m.Started || m.Held)
+			c.out.patience.PartArrived(m.Started || m.Withheld)
 			if a.stream.Meter().Err != nil {
 				mask.Bytes(out, c.mask.Secrets())
 			}

@@ -162,7 +162,7 @@ func marked(tg *target.Target, body []byte) []byte {
 	if leaf == nil || leaf.PromptCache == nil || tg.Choice.DialectName() != provider.AnthropicMessages {
 		return body
 	}
-	return claude.Mark(body, leaf.PromptCache.Hour)
+	return claude.AddCacheMarkers(body, leaf.PromptCache.Hour)
 }
 
 // within rejects features that the target is known not to support, in a body that is forwarded
@@ -172,14 +172,14 @@ func within(tg *target.Target, src []byte) error {
 	if err != nil {
 		return nil
 	}
-	if err := r.RefuseThread(tg.Choice.Traits.NoThreads); err != nil {
+	if err := r.ThreadError(tg.Choice.Traits.NoThreads); err != nil {
 		return err
 	}
 	traits := tg.Choice.Traits
 	if traits.Schema == chat.SchemaInWords { // only a translation can describe it in text
 		traits.Schema = chat.SchemaNone
 	}
-	return chat.Refuse(tg.Req.Route.Client, r, &traits, &tg.Loss)
+	return chat.CheckSupport(tg.Req.Route.Client, r, &traits, &tg.Loss)
 }
 
 // translated decodes the request once and encodes it for the target.
@@ -192,10 +192,10 @@ func translated(relay *Relay, tg *target.Target, up *outbound, log *record.Log, 
 	if tg.InPath() {
 		r.Stream = tg.Stream
 	}
-	r.Renamed, r.Recall = nil, nil
-	r.Fits = func(schema, value []byte) bool { return guard.Fits(tg.Req.Ctx, schema, value) }
+	r.ToolNames, r.LoadReasoning = nil, nil
+	r.MatchSchema = func(schema, value []byte) bool { return guard.MatchSchema(tg.Req.Ctx, schema, value) }
 	if tg.Strict() {
-		r.Recall = tg.LoadReasoning
+		r.LoadReasoning = tg.LoadReasoning
 	}
 	if tg.Req.Route.Verbatim {
 		upstream.CarryBetas(tg.Req.Req.Header, tg.Choice.DialectName(), &tg.Choice.Traits, &tg.Loss)

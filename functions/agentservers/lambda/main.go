@@ -16,7 +16,7 @@ import (
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
 		return []admin.Family{agentservers.New(agentservers.Deps{
-			CheckURL: c.Egress.CheckURL, PublicURL: os.Getenv(onaws.EnvPublicURL), Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport, Secrets: console.Secrets(c)},
+			CheckURL: c.Egress.CheckURL, PublicURL: os.Getenv(onaws.EnvPublicURL), Opener: &a2a.Opener{Sealer: c.Sealer, Transport: c.Transport, Secrets: console.Secrets(c)},
 		})}
 	}, onaws.Keys)
 }

@@ -86,8 +86,8 @@ func TestReferencesOfServersAndAgentsStay(t *testing.T) {
 		secrets := &provider.Loaded{Secrets: provider.NewSecrets(admintest.Sealer{}, provider.NewTokens(via, time.Now), via), Loader: resource.NewLoader(d.Resources)}
 		return []admin.Family{
 			secretreferences.New(secretreferences.Deps{CheckURL: policy.CheckURL, Transport: via}),
-			mcpservers.New(mcpservers.Deps{CheckURL: policy.CheckURL, Opener: &mcp.Opener{Sealer: admintest.Sealer{}, Via: via, Now: time.Now, Secrets: secrets}}),
-			agentservers.New(agentservers.Deps{CheckURL: policy.CheckURL, Opener: &a2a.Opener{Sealer: admintest.Sealer{}, Via: via, Secrets: secrets}}),
+			mcpservers.New(mcpservers.Deps{CheckURL: policy.CheckURL, Opener: &mcp.Opener{Sealer: admintest.Sealer{}, Transport: via, Now: time.Now, Secrets: secrets}}),
+			agentservers.New(agentservers.Deps{CheckURL: policy.CheckURL, Opener: &a2a.Opener{Sealer: admintest.Sealer{}, Transport: via, Secrets: secrets}}),
 		}
 	})
 	at := references + "/" + h.Do("POST", references, admintest.AdminKey, reference).OK().Text("id")

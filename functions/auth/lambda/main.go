@@ -10,5 +10,5 @@ import (
 )
 
 func main() {
-	administration.Main(func(c *app.Core) []admin.Family { return []admin.Family{auth.New(auth.Of(c))} }, onaws.Keys)
+	administration.Main(func(c *app.Core) []admin.Family { return []admin.Family{auth.New(auth.NewDeps(c))} }, onaws.Keys)
 }

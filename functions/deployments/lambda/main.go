@@ -10,6 +10,6 @@ import (
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
-		return []admin.Family{deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Via: c.Transport})}
+		return []admin.Family{deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Transport: c.Transport})}
 	})
 }

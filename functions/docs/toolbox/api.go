@@ -17,11 +17,11 @@ type API interface {
 	// Call makes a call on behalf of the caller of another one: with that caller's credential
 	// and, where possible, address. At most most bytes of the response are read; large reports
 	// that there were more.
-	Call(by, r *http.Request, most int) (a Answer, err error)
+	Call(by, r *http.Request, most int) (a Response, err error)
 }
 
-// Answer is what the API says.
-type Answer struct {
+// Response is what the API says.
+type Response struct {
 	Status int
 	Media  string
 	Body   []byte
@@ -31,17 +31,17 @@ type Answer struct {
 // basePath is what the API's addresses begin with.
 const basePath = "/v1"
 
-// Inside calls a handler in this process.
-type Inside struct{ Handler func() http.Handler }
+// LocalAPI calls a handler in this process.
+type LocalAPI struct{ Handler func() http.Handler }
 
 // dropped are headers of an MCP call that do not concern the call that a tool makes.
 var dropped = []string{"Content-Length", "Content-Type", "Content-Encoding", "Accept", "Accept-Encoding", "Cookie", "Origin", "If-None-Match", "If-Match", "Transfer-Encoding", "Connection"}
 
 // Call implements API.
-func (i Inside) Call(by, r *http.Request, most int) (Answer, error) {
+func (i LocalAPI) Call(by, r *http.Request, most int) (Response, error) {
 	h := i.Handler()
 	if h == nil {
-		return Answer{}, fault.Unavailable(nil)
+		return Response{}, fault.Unavailable(nil)
 	}
 	r.URL.Path, r.URL.RawPath = basePath+r.URL.Path, basePath+r.URL.EscapedPath()
 	r.RemoteAddr, r.Host, r.RequestURI = by.RemoteAddr, by.Host, r.URL.RequestURI()
@@ -85,26 +85,26 @@ func (k *limitedResponse) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (k *limitedResponse) answer() Answer {
+func (k *limitedResponse) answer() Response {
 	k.WriteHeader(http.StatusOK)
-	return Answer{k.status, k.header.Get("Content-Type"), k.body.Bytes(), k.large}
+	return Response{k.status, k.header.Get("Content-Type"), k.body.Bytes(), k.large}
 }
 
-// Outside calls the gateway at its own address, for processes that serve only a part of it. The
+// RemoteAPI calls the gateway at its own address, for processes that serve only a part of it. The
 // audit log then contains the address of the process as the caller's.
-type Outside struct {
-	Base string // with /v1; "": there is none
-	Via  http.RoundTripper
+type RemoteAPI struct {
+	Base      string // with /v1; "": there is none
+	Transport http.RoundTripper
 }
 
 // carried are the headers that go with a call.
 var carried = []string{"Authorization", "X-Gateway-Api-Key", "User-Agent"}
 
 // Call implements API.
-func (o Outside) Call(by, r *http.Request, most int) (Answer, error) {
+func (o RemoteAPI) Call(by, r *http.Request, most int) (Response, error) {
 	base, err := url.Parse(strings.TrimRight(o.Base, "/"))
 	if err != nil || base.Host == "" {
-		return Answer{}, fault.New(fault.ServiceUnavailable, "", "Tools cannot be called here: GATEWAY_PUBLIC_URL is not set")
+		return Response{}, fault.New(fault.ServiceUnavailable, "", "Tools cannot be called here: GATEWAY_PUBLIC_URL is not set")
 	}
 	u := *r.URL
 	u.Scheme, u.Host = base.Scheme, base.Host
@@ -116,15 +116,15 @@ func (o Outside) Call(by, r *http.Request, most int) (Answer, error) {
 			out.Header[name] = v
 		}
 	}
-	client := &http.Client{Transport: o.Via, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(out)
 	if err != nil {
-		return Answer{}, fault.Unavailable(err)
+		return Response{}, fault.Unavailable(err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
 	if err != nil {
-		return Answer{}, fault.Unavailable(err)
+		return Response{}, fault.Unavailable(err)
 	}
-	return Answer{resp.StatusCode, resp.Header.Get("Content-Type"), raw[:min(len(raw), most)], len(raw) > most}, nil
+	return Response{resp.StatusCode, resp.Header.Get("Content-Type"), raw[:min(len(raw), most)], len(raw) > most}, nil
 }

@@ -47,19 +47,19 @@ func New(api API, document func() (json.RawMessage, error)) *Server {
 func (s *Server) Route() admin.Route {
 	message := admin.Schema{"type": "object", "description": "A JSON-RPC message."}
 	return admin.Route{
-		Method: "POST", Path: Path, Name: "callAdministration", Public: true, Welcomes: true, Unrecorded: true,
+		Method: "POST", Path: Path, Name: "callAdministration", Public: true, OptionalAuth: true, Unrecorded: true,
 		Doc: "Use the administration API as an MCP server: one tool for each operation that the scopes of the caller's API key allow. Tool calls are recorded in the audit log like the operations.",
 		Body: []admin.Field{
 			{Name: "jsonrpc", Type: admin.String, Required: true, Enum: []string{"2.0"}, Doc: "The version of JSON-RPC."},
 			{Name: "id", Type: admin.String, Form: admin.Schema{"type": []string{"string", "integer"}}, Doc: "Id of a request, which its response repeats."},
 			{Name: "method", Type: admin.String, Required: true, Max: 256, Doc: "Such as tools/list or tools/call.", Example: "tools/list"},
 			{Name: "params", Type: admin.Object, Open: true, Doc: "As defined by the method."},
-		}, Unparsed: true, Consumes: []string{jsonType}, Answer: message, Errors: []int{202, 401, 403, 404, 406},
+		}, Unparsed: true, Consumes: []string{jsonType}, Response: message, Errors: []int{202, 401, 403, 404, 406},
 		Query: []admin.Field{
 			{Name: "writes", Type: admin.Boolean, Doc: "Include tools that change something."},
 			{Name: "families", Type: admin.String, Max: 1000, Doc: "Only the tools of these families, separated by commas, such as configs,prompts."},
 		},
-		Refusals: &admin.Refusals{ContentType: jsonType, Schema: message, Body: func(c *admin.Call, f *fault.Fault) any {
+		Rejections: &admin.Rejections{ContentType: jsonType, Schema: message, Body: func(c *admin.Call, f *fault.Fault) any {
 			return answerOf(f.Status(), nil, refusal(f, c.RequestID)).JSON
 		}},
 		Do: s.serve,
@@ -93,7 +93,7 @@ func (s *Server) serve(c *admin.Call) (any, error) {
 		return answerOf(refused.Status, req.ID, &refused.Error), nil
 	}
 	if !req.IsRequest() {
-		return admin.Answer{Status: http.StatusAccepted, ContentType: jsonType, Body: []byte{}}, nil
+		return admin.Response{Status: http.StatusAccepted, ContentType: jsonType, Body: []byte{}}, nil
 	}
 	return v.answer()
 }
@@ -253,7 +253,7 @@ func (v *visit) unknown(name string) string {
 }
 
 // toolResult returns a tool result with a text for the model.
-func (v *visit) toolResult(text string, failed bool) admin.Answer {
+func (v *visit) toolResult(text string, failed bool) admin.Response {
 	out := map[string]any{"content": []any{map[string]string{"type": "text", "text": text}}}
 	if failed {
 		out["isError"] = true
@@ -261,15 +261,15 @@ func (v *visit) toolResult(text string, failed bool) admin.Answer {
 	return v.result(out)
 }
 
-func (v *visit) result(members map[string]any) admin.Answer {
+func (v *visit) result(members map[string]any) admin.Response {
 	if v.req.Era == protocolversion.Stateless {
 		members["resultType"] = "complete"
 	}
-	return admin.Answer{Status: http.StatusOK, JSON: map[string]any{"jsonrpc": "2.0", "id": v.req.ID, "result": members}}
+	return admin.Response{Status: http.StatusOK, JSON: map[string]any{"jsonrpc": "2.0", "id": v.req.ID, "result": members}}
 }
 
 // wrong is an error of the protocol. In eras with sessions its HTTP status is 200.
-func (v *visit) wrong(status, code int, message string) admin.Answer {
+func (v *visit) wrong(status, code int, message string) admin.Response {
 	if v.req.Era != protocolversion.Stateless {
 		status = http.StatusOK
 	}
@@ -287,10 +287,10 @@ func refusal(f *fault.Fault, id string) *mcp.Error {
 }
 
 // answerOf is an error; one to a message that was not read has no id.
-func answerOf(status int, id json.RawMessage, e *mcp.Error) admin.Answer {
+func answerOf(status int, id json.RawMessage, e *mcp.Error) admin.Response {
 	out := map[string]any{"jsonrpc": "2.0", "error": e}
 	if id != nil {
 		out["id"] = id
 	}
-	return admin.Answer{Status: status, ContentType: jsonType, JSON: out}
+	return admin.Response{Status: status, ContentType: jsonType, JSON: out}
 }

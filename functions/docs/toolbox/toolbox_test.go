@@ -35,7 +35,7 @@ const some = `{"paths":{
 func send(t *testing.T, api toolbox.API, message string, scopes ...string) string {
 	t.Helper()
 	r := toolbox.New(api, func() (json.RawMessage, error) { return json.RawMessage(some), nil }).Route()
-	r.Do, r.Public, r.Welcomes = wrap(r.Do, scopes), true, false
+	r.Do, r.Public, r.OptionalAuth = wrap(r.Do, scopes), true, false
 	h, err := admin.NewHandler(admin.Deps{Resources: resources(t)}, admin.Family{Name: "docs", Routes: []admin.Route{r}})
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestToolsAreOperations(t *testing.T) {
 	})
 	far := httptest.NewServer(echo)
 	defer far.Close()
-	for where, api := range map[string]toolbox.API{"inside": toolbox.Inside{Handler: func() http.Handler { return echo }}, "outside": toolbox.Outside{Base: far.URL + "/v1/", Via: http.DefaultTransport}} {
+	for where, api := range map[string]toolbox.API{"inside": toolbox.LocalAPI{Handler: func() http.Handler { return echo }}, "outside": toolbox.RemoteAPI{Base: far.URL + "/v1/", Transport: http.DefaultTransport}} {
 		for message, want := range map[string]string{
 			call("getThing", `{"id":"a/b c","page_size":5,"tags":["x","y"],"where":{"n":1}}`): `GET /v1/things/a%2Fb%20c?page_size=5&tags=x%2Cy&where=%7B%22n%22%3A1%7D `,
 			call("updateThing", `{"id":"a","body":{"n":1.50}}`):                               `PUT /v1/things/a {"n":1.50}`,
@@ -109,10 +109,10 @@ func TestToolsAreOperations(t *testing.T) {
 			}
 		}
 	}
-	if text := send(t, toolbox.Outside{Via: http.DefaultTransport}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(text, "GATEWAY_PUBLIC_URL") {
+	if text := send(t, toolbox.RemoteAPI{Transport: http.DefaultTransport}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(text, "GATEWAY_PUBLIC_URL") {
 		t.Errorf("%s", text)
 	}
-	if text := send(t, toolbox.Outside{Base: "http://127.0.0.1:1/v1", Via: http.DefaultTransport}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(text, `"code":503`) {
+	if text := send(t, toolbox.RemoteAPI{Base: "http://127.0.0.1:1/v1", Transport: http.DefaultTransport}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(text, `"code":503`) {
 		t.Errorf("%s", text)
 	}
 }
@@ -128,7 +128,7 @@ func TestLargeAnswers(t *testing.T) {
 			_, _ = w.Write([]byte(strings.Repeat("x", size%1000)))
 		})
 		far := httptest.NewServer(h)
-		for where, api := range map[string]toolbox.API{"inside": toolbox.Inside{Handler: func() http.Handler { return h }}, "outside": toolbox.Outside{Base: far.URL, Via: http.DefaultTransport}} {
+		for where, api := range map[string]toolbox.API{"inside": toolbox.LocalAPI{Handler: func() http.Handler { return h }}, "outside": toolbox.RemoteAPI{Base: far.URL, Transport: http.DefaultTransport}} {
 			text := send(t, api, call("getThing", `{"id":"a"}`), "things.read")
 			if strings.Contains(text, "with page_size") != large || strings.Contains(text, "xxx") == large {
 				t.Errorf("%s: %d: %.200s", where, size, text)
@@ -137,7 +137,7 @@ func TestLargeAnswers(t *testing.T) {
 		far.Close()
 	}
 	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0xfe}) })
-	if text := send(t, toolbox.Inside{Handler: func() http.Handler { return h }}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(text, "not text") {
+	if text := send(t, toolbox.LocalAPI{Handler: func() http.Handler { return h }}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(text, "not text") {
 		t.Errorf("%s", text)
 	}
 }

@@ -53,11 +53,11 @@ type Exchange struct {
 
 	TraceID, SpanID, ParentSpanID, SpanName string
 	Metadata                                map[string]string
-	Seen                                    *Seen // nil: read the bodies instead
+	Reported                                *ReportedUsage // nil: read the bodies instead
 }
 
-// Seen contains the figures that a span reported, which replace those read from bodies.
-type Seen struct {
+// ReportedUsage contains the figures that a span reported, which replace those read from bodies.
+type ReportedUsage struct {
 	Endpoint              string // type of request; "": no model was called and there is no cost
 	RequestedModel, Model string // the requested model, and the one that responded
 	Finish                string
@@ -155,11 +155,11 @@ func (m *Maker) record(by *Reporter, x *Exchange, in *slot) *usage.Record {
 
 // count determines the usage, from the reported figures or else from the bodies, and prices it.
 func (m *Maker) count(r *usage.Record, x *Exchange) {
-	seen := x.Seen
+	seen := x.Reported
 	if seen == nil {
 		got := meter(x)
 		r.Endpoint = endpointOf(r.Path)
-		seen = &Seen{RequestedModel: modelIn(x.Request), Model: got.Model, Finish: got.Finish, Usage: got.Usage}
+		seen = &ReportedUsage{RequestedModel: modelIn(x.Request), Model: got.Model, Finish: got.Finish, Usage: got.Usage}
 		m.price(r, x, seen, &got)
 		return
 	}
@@ -178,7 +178,7 @@ func (m *Maker) count(r *usage.Record, x *Exchange) {
 
 // price finds what the usage costs. What a provider charges for an answer that failed is
 // not known.
-func (m *Maker) price(r *usage.Record, x *Exchange, seen *Seen, got *chat.Meter) {
+func (m *Maker) price(r *usage.Record, x *Exchange, seen *ReportedUsage, got *chat.Meter) {
 	r.RequestModel = fault.Clip(seen.RequestedModel, maxName)
 	r.Model, r.FinishReason = fault.Clip(seen.Model, maxName), fault.Clip(seen.Finish, maxName)
 	r.Provider = x.Provider
@@ -197,7 +197,7 @@ func (m *Maker) price(r *usage.Record, x *Exchange, seen *Seen, got *chat.Meter)
 		book = pricing.Default()
 	}
 	book = book.Current()
-	if !known && x.Provider == "" && x.Seen != nil {
+	if !known && x.Provider == "" && x.Reported != nil {
 		r.Provider, known = vendorOf(book, o, r.Model, r.RequestModel)
 	}
 	if !known || !r.Usage.Known() {

@@ -215,25 +215,25 @@ func TestReportedCallsArePriced(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		provider string
-		seen     Seen
+		seen     ReportedUsage
 		want     pricing.NanoDollars
 		as       string
 		priced   bool
 	}{
-		"OpenAI":                {"openai", Seen{Model: "gpt-5-mini", Usage: openai()}, 560_000, "openai", true},
-		"OpenAI, flex":          {"openai", Seen{Model: "gpt-5-mini", Usage: openai(), Mode: pricing.Flex}, 280_000, "openai", true},
-		"Claude":                {"anthropic", Seen{Model: "claude-sonnet-4-5", Usage: claude()}, 2_190_000, "anthropic", true},
-		"OpenAI by its model":   {"", Seen{Model: "gpt-5-mini", Usage: openai()}, 560_000, "openai", true},
-		"Claude by its model":   {"", Seen{RequestedModel: "claude-sonnet-4-5", Usage: claude()}, 2_190_000, "anthropic", true},
-		"Gemini by its model":   {"", Seen{RequestedModel: "gemini-2.5-flash", Usage: openai()}, 692_000, "google", true},
-		"unknown model":         {"", Seen{RequestedModel: "own-1", Usage: openai()}, 0, "", false},
-		"the sender's price":    {"", Seen{RequestedModel: "own-1", Usage: openai(), Reported: 77}, 77, "", true},
-		"ours before another":   {"openai", Seen{Model: "gpt-5-mini", Usage: openai(), Reported: 77}, 560_000, "openai", true},
-		"unknown provider":      {"my-own", Seen{Model: "gpt-5-mini", Usage: openai()}, 0, "my-own", false},
-		"unknown, with a price": {"my-own", Seen{Model: "gpt-5-mini", Usage: openai(), Reported: 77}, 77, "my-own", true},
+		"OpenAI":                {"openai", ReportedUsage{Model: "gpt-5-mini", Usage: openai()}, 560_000, "openai", true},
+		"OpenAI, flex":          {"openai", ReportedUsage{Model: "gpt-5-mini", Usage: openai(), Mode: pricing.Flex}, 280_000, "openai", true},
+		"Claude":                {"anthropic", ReportedUsage{Model: "claude-sonnet-4-5", Usage: claude()}, 2_190_000, "anthropic", true},
+		"OpenAI by its model":   {"", ReportedUsage{Model: "gpt-5-mini", Usage: openai()}, 560_000, "openai", true},
+		"Claude by its model":   {"", ReportedUsage{RequestedModel: "claude-sonnet-4-5", Usage: claude()}, 2_190_000, "anthropic", true},
+		"Gemini by its model":   {"", ReportedUsage{RequestedModel: "gemini-2.5-flash", Usage: openai()}, 692_000, "google", true},
+		"unknown model":         {"", ReportedUsage{RequestedModel: "own-1", Usage: openai()}, 0, "", false},
+		"the sender's price":    {"", ReportedUsage{RequestedModel: "own-1", Usage: openai(), Reported: 77}, 77, "", true},
+		"ours before another":   {"openai", ReportedUsage{Model: "gpt-5-mini", Usage: openai(), Reported: 77}, 560_000, "openai", true},
+		"unknown provider":      {"my-own", ReportedUsage{Model: "gpt-5-mini", Usage: openai()}, 0, "my-own", false},
+		"unknown, with a price": {"my-own", ReportedUsage{Model: "gpt-5-mini", Usage: openai(), Reported: 77}, 77, "my-own", true},
 	} {
 		c.seen.Endpoint = "chatComplete"
-		r := emit(t, one, Exchange{URL: "/otel/v1/traces", Method: "POST", Provider: c.provider, Status: 200, Duration: time.Second, Seen: &c.seen})[0]
+		r := emit(t, one, Exchange{URL: "/otel/v1/traces", Method: "POST", Provider: c.provider, Status: 200, Duration: time.Second, Reported: &c.seen})[0]
 		if r.Cost != c.want || r.Provider != c.as || r.Priced != c.priced {
 			t.Errorf("%s: %d for %q (priced %t), want %d", name, r.Cost, r.Provider, r.Priced, c.want)
 		}

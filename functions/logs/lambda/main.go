@@ -24,8 +24,8 @@ func main() {
 		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention, WorkspaceRetention: c.RetentionDays})
 		return []admin.Family{logs.New(logs.Deps{
 			Reader: report.New(archive, c.Bucket), Sealer: c.Sealer, Rated: feedback.New(c.Store, c.Now, c.Retention.Records, c.RetentionDays),
-			Exports: exporting.Runs(c), Bucket: c.Bucket,
-			Tail: logs.TailOptions{Brief: tailTime}, Store: c.Store, Ingest: &ingest.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Prices: c.Book()}, Prices: c.Book(),
+			Exports: exporting.NewRuns(c), Bucket: c.Bucket,
+			Tail: logs.TailOptions{MaxBuffered: tailTime}, Store: c.Store, Ingest: &ingest.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Prices: c.Book()}, Prices: c.Book(),
 		})}
 	}, onaws.Bucket, onaws.Keys, onaws.ExportQueue)
 }

@@ -12,6 +12,6 @@ import (
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
-		return []admin.Family{mcpservers.New(mcpservers.Of(c, console.Secrets(c)))}
+		return []admin.Family{mcpservers.New(mcpservers.NewDeps(c, console.Secrets(c)))}
 	}, onaws.Keys)
 }

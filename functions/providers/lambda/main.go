@@ -11,6 +11,6 @@ import (
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
-		return []admin.Family{providers.New(providers.Of(c))}
+		return []admin.Family{providers.New(providers.NewDeps(c))}
 	}, onaws.Keys)
 }

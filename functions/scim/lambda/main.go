@@ -9,5 +9,5 @@ import (
 )
 
 func main() {
-	administration.Main(func(c *app.Core) []admin.Family { return []admin.Family{scim.New(scim.Of(c))} })
+	administration.Main(func(c *app.Core) []admin.Family { return []admin.Family{scim.New(scim.NewDeps(c))} })
 }

@@ -59,8 +59,8 @@ type Report struct {
 	Memory                int            // MB of the function
 }
 
-// Wrong is the failure; nil if there was none.
-func (r *Report) Wrong() error {
+// Err is the failure; nil if there was none.
+func (r *Report) Err() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -84,7 +84,7 @@ type run struct {
 	recorder *rights.Recorder
 	core     *onaws.Installation
 	mock     *mockprovider.Server
-	shim     *onlambda.Shim
+	shim     *onlambda.Platform
 	front    *httptest.Server
 	client   *http.Client
 

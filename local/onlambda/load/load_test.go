@@ -53,7 +53,7 @@ func TestLimitsHoldInFiftyEnvironments(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%s", out.String())
-	if err := report.Wrong(); err != nil {
+	if err := report.Err(); err != nil {
 		t.Error(err)
 	}
 	if report.Requests != 200 || report.Throttled == 0 || report.ColdStarts < 10 || report.ColdStarts > 50 {
@@ -86,7 +86,7 @@ func (l *log) String() string {
 func TestWrong(t *testing.T) {
 	t.Parallel()
 	good := Report{Requests: 20, Rated: 5, Passed: 5, Limited: 5, Paid: 4, Unpaid: 6, Spent: 900, Billed: 900, Limit: 1000, Records: 20}
-	if err := good.Wrong(); err != nil {
+	if err := good.Err(); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*Report){
@@ -100,7 +100,7 @@ func TestWrong(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		if bad.Wrong() == nil {
+		if bad.Err() == nil {
 			t.Errorf("%s: nothing is wrong", name)
 		}
 	}

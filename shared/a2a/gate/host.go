@@ -48,22 +48,22 @@ func New(o Options) *Host {
 
 // Call is a request of an authenticated client.
 type Call struct {
-	Context  context.Context
-	Request  *http.Request
-	Path     string // escaped path below the address of all agents
-	Base     string // that address as clients see it
-	Body     []byte
-	Caller   *identity.Principal
-	View     *resource.View
-	TraceID  string
-	Bearer   bool
-	Now      func() time.Time
-	Via      http.RoundTripper
-	Sealer   seal.Sealer
-	Secrets  *provider.Loaded
-	CheckURL provider.URLCheck
-	Signing  *signing.Keys
-	Buffered bool // responses are buffered: no state between requests
+	Context   context.Context
+	Request   *http.Request
+	Path      string // escaped path below the address of all agents
+	Base      string // that address as clients see it
+	Body      []byte
+	Caller    *identity.Principal
+	View      *resource.View
+	TraceID   string
+	Bearer    bool
+	Now       func() time.Time
+	Transport http.RoundTripper
+	Sealer    seal.Sealer
+	Secrets   *provider.Loaded
+	CheckURL  provider.URLCheck
+	Signing   *signing.Keys
+	Buffered  bool // responses are buffered: no state between requests
 	Pipeline
 }
 
@@ -103,7 +103,7 @@ type requestState struct {
 
 // Serve serves a request.
 func (h *Host) Serve(c *Call) {
-	h.once.Do(func() { h.opener = &a2a.Opener{Sealer: c.Sealer, Via: c.Via, Secrets: c.Secrets} })
+	h.once.Do(func() { h.opener = &a2a.Opener{Sealer: c.Sealer, Transport: c.Transport, Secrets: c.Secrets} })
 	v := &requestState{call: c, host: h, record: usage.Call{Protocol: "a2a", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version}}
 	if c.Bearer {
 		v.record.Auth = "Bearer"

@@ -345,7 +345,7 @@ func send(v *requestState, ctx context.Context, o *outgoing) (*http.Response, er
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := v.call.Via.RoundTrip(req)
+	resp, err := v.call.Transport.RoundTrip(req)
 	if err != nil {
 		var failed *upstream.Failure
 		if errors.As(err, &failed) {

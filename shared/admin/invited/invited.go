@@ -31,7 +31,7 @@ func Accept(c *admin.Call, token, firstName, lastName string) (*Accepted, error)
 		return nil, err
 	}
 	c.Caller.Scope, c.Scope = org, org
-	c.About(id)
+	c.SetResource(id)
 	keys := map[string]Key{}
 	a := &membership.Acceptance{Org: org, ID: id, Token: token, Claim: c.RequestID, Rows: 4 + identity.RowsOfKey, FirstName: firstName, LastName: lastName}
 	a.Joined = func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {

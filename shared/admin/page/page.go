@@ -19,17 +19,17 @@ const style = "body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:10
 
 // New is a page with a title and a body of HTML. forms are further places that its forms
 // may lead to.
-func New(status int, title, body string, forms ...string) admin.Answer {
+func New(status int, title, body string, forms ...string) admin.Response {
 	return write(status, "", title, body, forms)
 }
 
 // Leading returns a page that redirects the browser to next.
-func Leading(next string) admin.Answer {
+func Leading(next string) admin.Response {
 	to := Escape(next)
 	return write(http.StatusOK, `<meta http-equiv="refresh" content="0;url=`+to+`">`, "One moment", `<p><a href="`+to+`">Go on</a></p>`, nil)
 }
 
-func write(status int, head, title, body string, forms []string) admin.Answer {
+func write(status int, head, title, body string, forms []string) admin.Response {
 	h := http.Header{}
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action "+strings.Join(append([]string{"'self'"}, forms...), " ")+"; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("X-Frame-Options", "DENY")
@@ -37,5 +37,5 @@ func write(status int, head, title, body string, forms []string) admin.Answer {
 	h.Set("Referrer-Policy", "same-origin")
 	text := `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">` + head +
 		"<title>" + Escape(title) + "</title><style>" + style + "</style></head><body><h1>" + Escape(title) + "</h1>" + body + "</body></html>\n"
-	return admin.Answer{Status: status, Header: h, ContentType: HTML, Body: []byte(text)}
+	return admin.Response{Status: status, Header: h, ContentType: HTML, Body: []byte(text)}
 }

@@ -28,8 +28,8 @@ const (
 	KeyedWindow = 24 * time.Hour
 	// maxRun is how long a call may run. One that takes longer has died.
 	maxRun = 30 * time.Second
-	// MaxAnswer is the maximum size of a stored answer, in bytes.
-	MaxAnswer = 128 << 10
+	// MaxResponse is the maximum size of a stored answer, in bytes.
+	MaxResponse = 128 << 10
 )
 
 // Call identifies a call and its caller.
@@ -77,9 +77,9 @@ type Record struct {
 	Rev                 int64
 }
 
-// Answer is a stored answer. One without a status was lost: the call made its change, and
+// Response is a stored answer. One without a status was lost: the call made its change, and
 // failed afterwards.
-type Answer struct {
+type Response struct {
 	Status      int         `json:"status"`
 	ContentType string      `json:"content_type"`
 	Header      http.Header `json:"header,omitempty"`
@@ -116,7 +116,7 @@ type Run struct {
 
 // Begin returns the answer of the first call, or a Run if this is the first one: exactly one
 // of both without an error. run is a unique id.
-func (s *Calls) Begin(ctx context.Context, c Call, run string) (*Answer, *Run, error) {
+func (s *Calls) Begin(ctx context.Context, c Call, run string) (*Response, *Run, error) {
 	now := s.Now()
 	row := store.Row{Key: c.rowKey(), Expires: now.Add(c.window() + maxRun), Item: store.Item{attrBy.Attr: run, "body": c.bodyHash(), "at": now.UnixMilli()}}
 	err := s.Table.Put(ctx, row, store.IfAbsent())
@@ -160,7 +160,7 @@ func (s *Calls) Replace(ctx context.Context, c Call, run string) (*Run, error) {
 }
 
 // End stores the answer of the run.
-func (r *Run) End(ctx context.Context, a Answer) error {
+func (r *Run) End(ctx context.Context, a Response) error {
 	sealed, err := seal(&r.call, &a)
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func aead(c *Call) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-func seal(c *Call, a *Answer) ([]byte, error) {
+func seal(c *Call, a *Response) ([]byte, error) {
 	raw, err := json.Marshal(a)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
@@ -206,7 +206,7 @@ func seal(c *Call, a *Answer) ([]byte, error) {
 	return box.Seal(nil, nil, raw, []byte(c.name())), nil
 }
 
-func open(c *Call, sealed []byte) (*Answer, error) {
+func open(c *Call, sealed []byte) (*Response, error) {
 	box, err := aead(c)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
@@ -215,7 +215,7 @@ func open(c *Call, sealed []byte) (*Answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	var a Answer
+	var a Response
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}

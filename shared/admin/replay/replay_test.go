@@ -32,7 +32,7 @@ func TestTheFirstAnswerIsReturnedToTheSameCallOnly(t *testing.T) {
 		t.Errorf("while it runs: %v", err)
 	}
 	const secret = "gw-shown-once"
-	if err := run.End(t.Context(), Answer{Status: 200, Body: []byte(secret), Records: []Record{{"APIKEY", "w", "id", 1}}}); err != nil {
+	if err := run.End(t.Context(), Response{Status: 200, Body: []byte(secret), Records: []Record{{"APIKEY", "w", "id", 1}}}); err != nil {
 		t.Fatal(err)
 	}
 	got, again, err := calls.Begin(t.Context(), first, "3")
@@ -66,7 +66,7 @@ func TestKeyedCallsAreHeldToTheirBodyForADay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run.End(t.Context(), Answer{Status: 200}); err != nil {
+	if err := run.End(t.Context(), Response{Status: 200}); err != nil {
 		t.Fatal(err)
 	}
 	other := c

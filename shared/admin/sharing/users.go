@@ -42,14 +42,14 @@ func (u Users[T]) Routes() []admin.Route {
 		WriteRole: u.Of.WriteRole, Fields: []admin.Field{{Name: "enabled", Required: true}}, Before: u.before,
 	}
 	search := admin.Field{Name: "search", Type: admin.String, Min: 1, Max: 255, Doc: "Part of the e-mail address."}
-	get := entries.Below(admin.Route{
+	get := entries.ItemRoutes(admin.Route{
 		Method: "GET", Path: u.Path, Name: "list" + u.Name + "UserAccess", Doc: "List the members of the workspace with their access.",
-		Query: append(fromOne.Fields(), search), Answer: u.schema(), Do: entries.At("list", u.list),
+		Query: append(fromOne.Fields(), search), Response: u.schema(), Do: entries.WithItem("list", u.list),
 	})
-	put := entries.WriteMany(admin.Many{
-		Name: "update" + u.Name + "UserAccess", Doc: "Grant or revoke access of users, and set the default for all others.", Field: "user_access", Key: "user_id", Refers: "/admin/users", Max: maxNamed,
-		More:   []admin.Field{{Name: defaultAccess, Type: admin.String, Enum: []string{access.Allow, access.Deny}, Doc: "Access of users without an entry."}},
-		Answer: Done, Reply: admin.Members{"success": true}, Finish: u.finish,
+	put := entries.BulkRoute(admin.BulkWrite{
+		Name: "update" + u.Name + "UserAccess", Doc: "Grant or revoke access of users, and set the default for all others.", Field: "user_access", Key: "user_id", Reference: "/admin/users", Max: maxNamed,
+		More:     []admin.Field{{Name: defaultAccess, Type: admin.String, Enum: []string{access.Allow, access.Deny}, Doc: "Access of users without an entry."}},
+		Response: Done, Reply: admin.Members{"success": true}, Finish: u.finish,
 	})
 	put.BodyMode = admin.PartialBody
 	return append(get, put)

@@ -32,11 +32,11 @@ var paging = admin.Paging{DefaultSize: 1000}
 // Routes are GET and PUT below the item of the collection.
 func (w Workspaces[T]) Routes(path string) []admin.Route {
 	version := admin.Field{Name: "version", Type: admin.String, Max: 16, Doc: "With a version, the response has data and total, as other lists do."}
-	return w.Of.Below(
+	return w.Of.ItemRoutes(
 		admin.Route{Method: "GET", Path: path, Name: "list" + w.Name + "Workspaces", Doc: "List the workspaces with access or with overridden settings.",
-			Query: append(paging.Fields(), version), Answer: listSchema, Do: w.Of.At("read", w.list)},
+			Query: append(paging.Fields(), version), Response: listSchema, Do: w.Of.WithItem("read", w.list)},
 		admin.Route{Method: "PUT", Path: path, Name: "update" + w.Name + "Workspaces", Doc: "Grant or revoke access of workspaces.", Action: audit.Manage, Errors: []int{409},
-			Body: fields(), BodyMode: admin.PartialBody, Answer: admin.Nothing, Do: w.Of.At("update", w.put)},
+			Body: fields(), BodyMode: admin.PartialBody, Response: admin.EmptyResponse, Do: w.Of.WithItem("update", w.put)},
 	)
 }
 
@@ -44,7 +44,7 @@ func fields() []admin.Field {
 	enabled := admin.Field{Name: "enabled", Type: admin.Boolean, Required: true}
 	return []admin.Field{
 		{Name: "workspaces", Type: admin.Array, Max: maxNamed, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
-			{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Refers: "/admin/workspaces", Required: true, Min: 1, Max: 255}, enabled,
+			{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Reference: "/admin/workspaces", Required: true, Min: 1, Max: 255}, enabled,
 			{Name: "status", Type: admin.String, ReadOnly: true}, {Name: "created_at", Type: admin.Timestamp, ReadOnly: true}, {Name: "last_updated_at", Type: admin.Timestamp, ReadOnly: true},
 		}}},
 		{Name: "global_workspace_access", Doc: "Access of workspaces without an entry, including later ones; null: none.", Type: admin.Object, Fields: []admin.Field{enabled}},

@@ -15,7 +15,7 @@ import (
 // echo is a route that answers with what it understood.
 func echo() admin.Family {
 	return admin.Family{Name: "echo", Doc: "Echo.", Routes: []admin.Route{{
-		Method: "GET", Path: "/echo", Name: "echo", Doc: "Echo.", Scopes: []string{"analytics.view"}, Where: admin.InEither,
+		Method: "GET", Path: "/echo", Name: "echo", Doc: "Echo.", Scopes: []string{"analytics.view"}, Level: admin.InEither,
 		Query: append(usagequery.Fields(true), usagequery.PageFields(50, 1000)...),
 		Do: func(c *admin.Call) (any, error) {
 			sc, err := usagequery.Scope(c)

@@ -13,7 +13,7 @@ import (
 // others' requests see those of their keys, and service keys with such a rank, and keys of users
 // that others may know, see their own. Requests of service keys and of signed tokens belong to no user.
 func Restrict(c *admin.Call, f *report.Filter) error {
-	all, err := c.Sees(tenant.SeeOthers)
+	all, err := c.AllowsView(tenant.SeeOthers)
 	user := c.Caller.Personal()
 	if err == nil && !all && user == "" {
 		f.Nothing = f.Nothing || len(f.Keys) > 0 && !slices.Contains(f.Keys, c.Caller.KeyID)
@@ -27,9 +27,9 @@ func Restrict(c *admin.Call, f *report.Filter) error {
 	return err
 }
 
-// Shows reports whether the caller may see a record, by the same rule.
-func Shows(c *admin.Call, r *usage.Record) (bool, error) {
-	all, err := c.Sees(tenant.SeeOthers)
+// MayView reports whether the caller may see a record, by the same rule.
+func MayView(c *admin.Call, r *usage.Record) (bool, error) {
+	all, err := c.AllowsView(tenant.SeeOthers)
 	user := c.Caller.Personal()
 	if user == "" {
 		return all || r.KeyID != "" && r.KeyID == c.Caller.KeyID, err

@@ -10,8 +10,8 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Runs are the runs of exports of logs.
-func Runs(c *app.Core) *export.Runs {
+// NewRuns are the runs of exports of logs.
+func NewRuns(c *app.Core) *export.Runs {
 	return &export.Runs{Store: c.Store, Queue: c.Exports, Now: c.Now, WorkspaceRetention: c.RetentionDays, Longest: c.Retention.Bodies}
 }
 
@@ -25,5 +25,5 @@ func Worker(c *app.Core, archive *segment.Archive, pace export.Pace) *export.Wor
 	if !ok {
 		return nil
 	}
-	return &export.Worker{Runs: Runs(c), Reader: report.New(archive, c.Bucket), Bucket: bucket, Sealer: c.Sealer, Pace: pace}
+	return &export.Worker{Runs: NewRuns(c), Reader: report.New(archive, c.Bucket), Bucket: bucket, Sealer: c.Sealer, Pace: pace}
 }

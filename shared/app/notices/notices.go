@@ -38,7 +38,7 @@ type Directory struct {
 
 // Worker is the worker of an installation.
 func Worker(c *app.Core) *notice.Worker {
-	return &notice.Worker{Store: c.Store, Directory: &Directory{c.Resources, c.Sealer}, Via: c.Transport, Mailer: c.Mailer, Now: c.Now}
+	return &notice.Worker{Store: c.Store, Directory: &Directory{c.Resources, c.Sealer}, Transport: c.Transport, Mailer: c.Mailer, Now: c.Now}
 }
 
 // Targets implements notice.Directory.
@@ -101,8 +101,8 @@ func (d *Directory) Target(ctx context.Context, sc store.Scope, id string) (*not
 	return t, true, nil
 }
 
-// Gone implements notice.Directory.
-func (d *Directory) Gone(ctx context.Context, sc store.Scope, id, why string) error {
+// Disable implements notice.Directory.
+func (d *Directory) Disable(ctx context.Context, sc store.Scope, id, why string) error {
 	return d.Resources.Change(ctx, sc, func(tx *resource.Tx) error {
 		rec, ok, err := tx.Get(sc, KindWebhook, id)
 		if err != nil || !ok || rec.Status != notice.StatusActive {

@@ -168,7 +168,7 @@ const (
 )
 
 // Vectors is the index of the semantic cache; nil if no variable names one.
-func Vectors(ctx context.Context) (cache.Neighbours, error) {
+func Vectors(ctx context.Context) (cache.VectorIndex, error) {
 	bucket, table := os.Getenv(EnvVectorBucket), os.Getenv(EnvVectorTable)
 	if bucket == "" && table == "" {
 		return nil, nil

@@ -133,7 +133,7 @@ func Backends(ctx context.Context, parts ...Part) (b app.Backends, err error) {
 		return app.Backends{}, err
 	}
 	if url := os.Getenv(EnvRunQueue); url != "" {
-		b.Runs = sqs.New(cfg, url)
+		b.RunQueue = sqs.New(cfg, url)
 	}
 	if url := os.Getenv(EnvExportQueue); url != "" {
 		b.Exports = sqs.New(cfg, url)

@@ -50,17 +50,17 @@ type Options struct {
 	// Sessions serves routes with Sockets: relay.NewSessions(); nil: they are refused.
 	Sessions *relay.Sessions
 	// Vectors is the index of the semantic cache; nil: one in the tables.
-	Vectors cache.Neighbours
+	Vectors cache.VectorIndex
 }
 
 // New makes the relay that the data-plane families share.
 func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
 	return relay.New(relay.Options{
 		Loader: c.Loader, Auth: c.Auth, Ledger: c.Ledger, Prices: c.Book(), Sink: sink,
-		Sealer: c.Sealer, Store: c.Store, Transport: c.Transport, Trusting: c.Trusting, Egress: c.Egress, Now: c.Now,
-		Dialects: Dialects(), Translators: o.Translators, Jobs: o.Jobs, Checks: checks.Makers(checks.Deps{Now: c.Now, LookUp: net.DefaultResolver.LookupHost, Signer: provider.NewTokens(c.Transport, c.Now)}), Bucket: c.Bucket, Runs: c.Runs,
+		Sealer: c.Sealer, Store: c.Store, Transport: c.Transport, TrustedTransport: c.TrustedTransport, Egress: c.Egress, Now: c.Now,
+		Dialects: Dialects(), Translators: o.Translators, Jobs: o.Jobs, Checks: checks.Makers(checks.Deps{Now: c.Now, LookUp: net.DefaultResolver.LookupHost, Signer: provider.NewTokens(c.Transport, c.Now)}), Bucket: c.Bucket, Runs: c.RunQueue,
 		BlockInline: c.BlockInline, Signing: c.Signing,
-		Cache:    Answers(c, o.Vectors),
+		Cache:    NewCache(c, o.Vectors),
 		Sessions: o.Sessions, RecordAfterBody: o.RecordAfterBody, DrainTime: o.Drain, Faults: o.Faults,
 	})
 }
@@ -68,8 +68,8 @@ func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
 // reloadVectors is how long a vector that another process has added may stay unseen.
 const reloadVectors = 30 * time.Second
 
-// Answers is the cache of answers; vectors is nil for an index in the tables.
-func Answers(c *app.Core, vectors cache.Neighbours) *cache.Cache {
+// NewCache is the cache of answers; vectors is nil for an index in the tables.
+func NewCache(c *app.Core, vectors cache.VectorIndex) *cache.Cache {
 	if vectors == nil {
 		flat := cache.FlatOptions{Store: c.Store, Sealer: c.Sealer, Now: c.Now, Reload: reloadVectors}
 		if c.Embedded {
@@ -77,7 +77,7 @@ func Answers(c *app.Core, vectors cache.Neighbours) *cache.Cache {
 		}
 		vectors = cache.NewFlat(flat)
 	}
-	return cache.New(cache.Options{Store: c.Store, Bucket: c.Bucket, Sealer: c.Sealer, Neighbours: vectors, Now: c.Now})
+	return cache.New(cache.Options{Store: c.Store, Bucket: c.Bucket, Sealer: c.Sealer, VectorIndex: vectors, Now: c.Now})
 }
 
 // Dialects are the wire shapes of conversations that the gateway speaks.
@@ -116,5 +116,5 @@ func RowTranslators() []chat.Translator {
 // Jobs carry files, batches and fine-tuning jobs of providers that have a shape of their
 // own for them.
 func Jobs() []chat.Jobs {
-	return []chat.Jobs{job.Anthropic{}, job.Bedrock{}, job.Vertex{}, job.Mistral{}, job.Together{}, job.Fireworks{}, job.Cohere{}}
+	return []chat.Jobs{job.Anthropic{}, job.Bedrock{}, job.Vertex{}, job.Mistral{}, job.TogetherAI{}, job.Fireworks{}, job.Cohere{}}
 }

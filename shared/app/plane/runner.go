@@ -10,6 +10,6 @@ import (
 // of files and batches.
 func Runner(c *app.Core, r *relay.Relay, mux *relay.Mux, pace batchrun.Timing) batchrun.Options {
 	return batchrun.Options{
-		Mux: mux, Batches: r.Batches(), Files: r.Files, Queue: c.Runs, Now: c.Now, Timing: pace, Alone: c.Embedded,
+		Mux: mux, Batches: r.Batches(), Files: r.Files, Queue: c.RunQueue, Now: c.Now, Timing: pace, Alone: c.Embedded,
 	}
 }

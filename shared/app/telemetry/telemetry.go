@@ -29,9 +29,9 @@ func Exporter(c *app.Core) *observe.Exporter {
 		slog.Error("telemetry of the process is not exported", "error", err.Error())
 	}
 	return &observe.Exporter{
-		Own: own, OwnVia: c.Trusting,
+		ProcessTarget: own, ProcessTransport: c.TrustedTransport,
 		Directory: &observe.Stored{Resources: c.Resources, Sealer: c.Sealer, MayRead: authors.ReadsAllBodies}, Bodies: content.Bodies,
-		Via: c.Transport, Now: c.Now, OptIn: os.Getenv(observe.OptIn),
+		Transport: c.Transport, Now: c.Now, OptIn: os.Getenv(observe.OptIn),
 	}
 }
 

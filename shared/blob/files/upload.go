@@ -126,8 +126,8 @@ func (b *Bucket) append(out io.Writer, part string) error {
 	return err
 }
 
-// Abandon removes the parts.
-func (b *Bucket) Abandon(ctx context.Context, key, id string) error {
+// Abort removes the parts.
+func (b *Bucket) Abort(ctx context.Context, key, id string) error {
 	dir, err := b.parts(ctx, key, id)
 	if errors.Is(err, blob.ErrNoUpload) {
 		return nil
@@ -202,7 +202,7 @@ func erase(f *os.File, spans []blob.Span) error {
 		return err
 	}
 	for _, s := range spans {
-		from, to, ok := s.Within(info.Size())
+		from, to, ok := s.Clamp(info.Size())
 		for ok && from < to {
 			n, err := f.WriteAt(blank[:min(to-from, int64(len(blank)))], from)
 			if err != nil {

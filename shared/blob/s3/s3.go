@@ -321,8 +321,8 @@ func (b *Bucket) Complete(ctx context.Context, key, id string, tags []string) er
 	return nil
 }
 
-// Abandon returns the upload up, so that its parts cost nothing more.
-func (b *Bucket) Abandon(ctx context.Context, key, id string) error {
+// Abort aborts the upload, so that its parts cost nothing more.
+func (b *Bucket) Abort(ctx context.Context, key, id string) error {
 	full, err := b.check(ctx, key)
 	if err != nil {
 		return err

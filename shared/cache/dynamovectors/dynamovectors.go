@@ -41,7 +41,7 @@ const (
 	digits = 4
 )
 
-// Index is a cache.Neighbours in a table.
+// Index is a cache.VectorIndex in a table.
 type Index struct {
 	client     *dynamodb.Client
 	table      string
@@ -49,7 +49,7 @@ type Index struct {
 	now        func() time.Time
 }
 
-var _ cache.Neighbours = (*Index)(nil)
+var _ cache.VectorIndex = (*Index)(nil)
 
 // New uses a table, named by its ARN, with indexes for vectors of these numbers of
 // dimensions. It makes no call. now is time.Now when nil.
@@ -79,7 +79,7 @@ func (x *Index) check(v []float32) error {
 	return nil
 }
 
-// Add implements cache.Neighbours. Buckets have no bound here.
+// Add implements cache.VectorIndex. Buckets have no bound here.
 func (x *Index) Add(ctx context.Context, b cache.Bucket, v cache.Vector) error {
 	if err := x.check(v.Values); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (x *Index) Add(ctx context.Context, b cache.Bucket, v cache.Vector) error {
 	return wrap(err)
 }
 
-// Nearest implements cache.Neighbours. At most 100 matches are given.
+// Nearest implements cache.VectorIndex. At most 100 matches are given.
 func (x *Index) Nearest(ctx context.Context, b cache.Bucket, vector []float32, least float64, k int) ([]cache.Match, error) {
 	if err := x.check(vector); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ var (
 func TestIsNeighbours(t *testing.T) {
 	t.Parallel()
 	s, x := serve(t, 256, 128)
-	cachetest.Run(t, cachetest.Harness{Open: func() cache.Neighbours { return x }, Now: x.now, Advance: s.advance})
+	cachetest.Run(t, cachetest.Harness{Open: func() cache.VectorIndex { return x }, Now: x.now, Advance: s.advance})
 	if len(s.refused) > 0 {
 		t.Errorf("refused: %q", s.refused)
 	}

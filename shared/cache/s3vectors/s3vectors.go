@@ -40,14 +40,14 @@ const (
 	metaExpires = "expires" // Unix seconds
 )
 
-// Index is a cache.Neighbours in a vector bucket.
+// Index is a cache.VectorIndex in a vector bucket.
 type Index struct {
 	client *s3vectors.Client
 	bucket string
 	now    func() time.Time
 }
 
-var _ cache.Neighbours = (*Index)(nil)
+var _ cache.VectorIndex = (*Index)(nil)
 
 // New uses the vector bucket of that name with cfg's Region and credentials. It
 // makes no call. now is time.Now when nil.
@@ -67,7 +67,7 @@ func tenant(b cache.Bucket) string {
 
 func indexOf(dimensions int) *string { return aws.String(fmt.Sprint(indexPrefix, dimensions)) }
 
-// Add implements cache.Neighbours. Buckets have no bound here.
+// Add implements cache.VectorIndex. Buckets have no bound here.
 func (x *Index) Add(ctx context.Context, b cache.Bucket, v cache.Vector) error {
 	if err := cache.CheckVector(v.Values); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (x *Index) makeIndex(ctx context.Context, dimensions int) error {
 	return wrap(err)
 }
 
-// Nearest implements cache.Neighbours. At most 30 matches are given.
+// Nearest implements cache.VectorIndex. At most 30 matches are given.
 func (x *Index) Nearest(ctx context.Context, b cache.Bucket, vector []float32, least float64, k int) ([]cache.Match, error) {
 	if err := cache.CheckVector(vector); err != nil {
 		return nil, err

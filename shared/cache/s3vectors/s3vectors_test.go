@@ -40,7 +40,7 @@ func (s *service) advance(d time.Duration) {
 
 func TestIsNeighbours(t *testing.T) {
 	s, x := serve(t)
-	cachetest.Run(t, cachetest.Harness{Open: func() cache.Neighbours { return x }, Now: x.now, Advance: s.advance})
+	cachetest.Run(t, cachetest.Harness{Open: func() cache.VectorIndex { return x }, Now: x.now, Advance: s.advance})
 }
 
 func TestSweepDeletesWhatIsOver(t *testing.T) {

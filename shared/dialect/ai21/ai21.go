@@ -43,7 +43,7 @@ func (Complete) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss 
 		return dst, fault.Invalid("frequency_penalty", "frequency_penalty must not be below 0 for this provider")
 	}
 	carried := append([]string{"temperature", "top_p", "presence_penalty", "frequency_penalty", "stop", "n"}, passed...)
-	if err := upstream.Lose(r, loss, carried...); err != nil {
+	if err := upstream.ReportLoss(r, loss, carried...); err != nil {
 		return dst, err
 	}
 	o := upstream.Begin(dst)
@@ -76,7 +76,7 @@ func Penalty(o *upstream.Object, name string, v chat.Opt[float64]) {
 	}
 }
 
-// DecodeResponse implements chat.AnswerReader. Tokens are counted by the lists of
+// DecodeResponse implements chat.ResponseReader. Tokens are counted by the lists of
 // tokens that the provider gives.
 func (Complete) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
@@ -178,8 +178,10 @@ func completion(d *wire.Decoder, i int, out *chat.Opt[int64]) chat.Choice {
 	return c
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
-func (w Complete) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }
+// NewStreamDecoder implements chat.ResponseReader.
+func (w Complete) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder {
+	return upstream.NewBufferedDecoder(w, t)
+}
 
 // Embeddings is POST /embed.
 type Embeddings struct{ upstream.Errors }
@@ -202,7 +204,7 @@ func (Embeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]
 	if err != nil {
 		return dst, "", err
 	}
-	r.Lose(a.Loss, "type")
+	r.ReportLoss(a.Loss, "type")
 	o := upstream.Begin(dst)
 	r.Pass(o, "type")
 	o.List("texts", texts)
@@ -213,7 +215,7 @@ func (Embeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]
 // DecodeResponse implements chat.Translator. The provider reports no usage.
 func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
-	var read embedding.Answer
+	var read embedding.Response
 	for key := range d.Object {
 		if string(key) != "results" || d.Kind() != wire.KindArray {
 			continue

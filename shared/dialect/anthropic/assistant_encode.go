@@ -164,7 +164,7 @@ func (w place) String() string {
 		return at
 	case p.Kind == chat.Call:
 		return at + "." + indexed("tool_calls", p.At)
-	case m.Plain:
+	case m.IsString:
 		return at + ".content"
 	}
 	return at + "." + indexed("content", p.At)

@@ -82,8 +82,8 @@ func (e ending) free(u *pricing.Usage) bool {
 // are listed, only they are charged. A round that names its model is a separate line,
 // even if the response names the same model: after a fallback that is not the requested
 // one, which determines the price of the rest.
-func (c *counts) bill(e ending, u *pricing.Usage, s *chat.Served) {
-	s.Mode, s.Region, s.Also = c.mode(), region(c.geo), nil
+func (c *counts) bill(e ending, u *pricing.Usage, s *chat.PriceFacts) {
+	s.Mode, s.Region, s.Extra = c.mode(), region(c.geo), nil
 	c.classes(u)
 	if len(c.rounds) > 0 {
 		searches, present := u.Get(pricing.WebSearches)
@@ -101,7 +101,7 @@ func (c *counts) bill(e ending, u *pricing.Usage, s *chat.Served) {
 	}
 }
 
-func (c *counts) billRounds(u *pricing.Usage, s *chat.Served) {
+func (c *counts) billRounds(u *pricing.Usage, s *chat.PriceFacts) {
 	u.Set(pricing.Input, 0)
 	u.Set(pricing.Output, 0)
 	last := c.lastAttempt()
@@ -120,7 +120,7 @@ func (c *counts) billRounds(u *pricing.Usage, s *chat.Served) {
 		if mode == "" {
 			mode = s.Mode
 		}
-		s.Also = append(s.Also, chat.Line{Model: r.model, Mode: mode, Usage: used})
+		s.Extra = append(s.Extra, chat.Line{Model: r.model, Mode: mode, Usage: used})
 	}
 }
 
@@ -181,9 +181,9 @@ func nothing(u *pricing.Usage) {
 // a count in a later event replaces the earlier one and is not added to it. The zero counts
 // know nothing.
 type counts struct {
-	input, output, read, write upstream.Known
-	write5m, write1h           upstream.Known
-	thinking, searches         upstream.Known
+	input, output, read, write upstream.OptionalCount
+	write5m, write1h           upstream.OptionalCount
+	thinking, searches         upstream.OptionalCount
 	tier, speed, geo           string
 	credit                     string  // status of a fallback credit
 	rounds                     []round // of iterations; the last list counts
@@ -255,7 +255,7 @@ func (c *counts) readCreation(d *wire.Decoder) {
 // and writes, so nothing is subtracted from it.
 func (c *counts) classes(u *pricing.Usage) {
 	*u = pricing.Usage{}
-	set := func(class pricing.Class, k upstream.Known) {
+	set := func(class pricing.Class, k upstream.OptionalCount) {
 		if k > 0 {
 			u.Set(class, k.Get())
 		}

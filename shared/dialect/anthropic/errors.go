@@ -113,7 +113,7 @@ func providerFault(p *chat.ProviderError) *fault.Fault {
 	f := fault.New(fault.ProviderError, "", p.Message).WithCause(p)
 	f.Source = fault.SourceProvider
 	f.StatusCode = p.Status
-	meaning := hosts.MeaningOf(p)
+	meaning := hosts.CodeOf(p)
 	switch {
 	case meaning == chat.InsufficientQuota:
 		f.Code, f.StatusCode = meaning, http.StatusTooManyRequests

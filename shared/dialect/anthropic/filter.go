@@ -93,7 +93,7 @@ func (f *filter) look(e *events.Event) bool {
 	if bytes.HasPrefix(e.Data, deltaHead) && e.Data[len(e.Data)-1] == '}' {
 		f.m.Started = true
 		f.m.OutputBytes += int64(deltaLen(e.Data))
-		f.m.Pieces++
+		f.m.Chunks++
 		return true
 	}
 	d := &f.d
@@ -117,7 +117,7 @@ func (f *filter) look(e *events.Event) bool {
 	}
 	if err := d.End(); err != nil {
 		if !f.m.Complete { // data after a complete response is dropped
-			f.m.Err, f.failed = upstream.Unreadable(err), true
+			f.m.Err, f.failed = upstream.UnreadableFault(err), true
 		}
 		return false
 	}
@@ -127,7 +127,7 @@ func (f *filter) look(e *events.Event) bool {
 	case "content_block_delta":
 		f.m.Started = true
 		f.m.OutputBytes += int64(deltaLen(e.Data))
-		f.m.Pieces++
+		f.m.Chunks++
 	case "content_block_start":
 		f.m.OutputBytes += int64(nameLen(e.Data))
 		f.m.Started = f.m.Started || !bytes.Contains(e.Data, []byte(`"text"`)) && !bytes.Contains(e.Data, []byte(`"thinking"`))
@@ -157,11 +157,11 @@ func (f *filter) start(message []byte) {
 			f.u.readFrom(d)
 		}
 	}
-	f.u.bill(f.end, &f.m.Usage, &f.m.Served)
+	f.u.bill(f.end, &f.m.Usage, &f.m.PriceFacts)
 }
 
 func (f *filter) delta(delta []byte) {
-	defer func() { f.u.bill(f.end, &f.m.Usage, &f.m.Served) }()
+	defer func() { f.u.bill(f.end, &f.m.Usage, &f.m.PriceFacts) }()
 	if delta == nil {
 		return
 	}
@@ -212,7 +212,7 @@ func meterPlain(body []byte) chat.Meter {
 		return chat.Meter{Err: inBandError(body)}
 	}
 	m.OutputBytes = int64(content)
-	u.bill(end, &m.Usage, &m.Served)
+	u.bill(end, &m.Usage, &m.PriceFacts)
 	if !m.Usage.HasOutput() {
 		if r, f := decodeResponse(body); f == nil {
 			m.OutputBytes = r.Meter().OutputBytes

@@ -83,11 +83,11 @@ func tools(e *requestEncoder) error {
 // answerTool writes the hidden tool.
 func answerTool(e *requestEncoder) {
 	f := &e.r.Format
-	description := chat.AnswerToolDescription
+	description := chat.ResponseToolDescription
 	if f.Description != "" {
 		description += " " + f.Description
 	}
-	e.b = append(e.b, `{"name":"`+chat.AnswerTool+`","description":`...)
+	e.b = append(e.b, `{"name":"`+chat.ResponseTool+`","description":`...)
 	e.b = wire.AppendJSONString(e.b, description)
 	e.b = append(e.b, `,"input_schema":`...)
 	encodeSchema(e, f.Schema)
@@ -96,7 +96,7 @@ func answerTool(e *requestEncoder) {
 
 // encodeTool writes one tool; false when it cannot be carried.
 func encodeTool(e *requestEncoder, t *chat.Tool, at place) bool {
-	if t.Foreign != "" {
+	if t.ForeignType != "" {
 		return foreignTool(e, t, at)
 	}
 	e.b = append(e.b, `{"name":`...)
@@ -157,14 +157,14 @@ func foreignTool(e *requestEncoder, t *chat.Tool, at place) bool {
 		e.b = append(e.b, t.Raw...)
 		return true
 	}
-	if t.Foreign == "custom" {
+	if t.ForeignType == "custom" {
 		e.loss.Add(at.String(), notTaken)
 		return false
 	}
 	d := wire.NewDecoder(t.Raw)
 	var inner []byte
 	for key := range d.Object {
-		if string(key) == t.Foreign && d.Kind() == wire.KindObject {
+		if string(key) == t.ForeignType && d.Kind() == wire.KindObject {
 			inner = d.Raw()
 		}
 	}
@@ -188,7 +188,7 @@ func foreignTool(e *requestEncoder, t *chat.Tool, at place) bool {
 		return false
 	}
 	e.b = append(e.b, `"name":`...)
-	e.b = wire.AppendJSONString(e.b, t.Foreign)
+	e.b = wire.AppendJSONString(e.b, t.ForeignType)
 	str(e, "type", version)
 	marker(e, t.Cache, at)
 	e.b = append(e.b, '}')

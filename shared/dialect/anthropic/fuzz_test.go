@@ -129,7 +129,7 @@ func FuzzFilter(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte, size uint8) {
 		for _, d := range []chat.TwoWayDialect{openai.Chat{}, anthropic.Messages{}} {
-			for _, o := range []chat.FilterOptions{{}, {Injected: true}, {Injected: true, IncludeUsage: true, Strict: true}} {
+			for _, o := range []chat.FilterOptions{{}, {UsageAdded: true}, {UsageAdded: true, IncludeUsage: true, Strict: true}} {
 				whole, m := golden.SamePieces(t, d, o, in, int(size)%37+1)
 				if o == (chat.FilterOptions{}) && m.Err == nil && m.Complete && !bytes.HasPrefix(whole, in[:min(len(in), len(bytes.TrimRight(whole, "\r\n")))]) && !bytes.HasSuffix(whole, []byte("data: [DONE]\n\n")) {
 					t.Fatalf("changed:\n%q\n%q", in, whole)

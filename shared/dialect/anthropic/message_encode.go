@@ -48,7 +48,7 @@ func system(e *requestEncoder) error {
 		}
 		dropName(e, m)
 	}
-	if e.format == claude.InWords {
+	if e.format == claude.SchemaInPrompt {
 		if n++; n > 1 {
 			e.b = append(e.b, ',')
 		}
@@ -79,7 +79,7 @@ func encodeText(e *requestEncoder, p *chat.Part, at place) {
 	e.b = append(e.b, `{"type":"text","text":`...)
 	e.b = wire.AppendJSONString(e.b, p.Text)
 	if len(p.Citations) > 0 {
-		own, left := citation.Own(p.Citations)
+		own, left := citation.FromAnthropic(p.Citations)
 		if left > 0 {
 			e.loss.Add(at.String()+".citations", "made by another provider")
 		}
@@ -139,7 +139,7 @@ func messages(e *requestEncoder) error {
 // user writes a message of the user and gives the number of its blocks.
 func user(e *requestEncoder, m *chat.Message) (int, error) {
 	dropName(e, m)
-	if m.Plain && len(m.Parts) == 1 && m.Parts[0].Cache == chat.NoCache {
+	if m.IsString && len(m.Parts) == 1 && m.Parts[0].Cache == chat.NoCache {
 		if blank(m.Parts[0].Text) {
 			e.loss.Add(path(m, nil), "the message is blank")
 			return 0, nil
@@ -196,7 +196,7 @@ func part(e *requestEncoder, p *chat.Part, at place) (bool, error) {
 	case chat.Foreign:
 		if p.Origin == name || p.Origin == "" && e.r.Dialect == name || foreignBlocks[p.Type] {
 			e.b = append(e.b, p.Raw...)
-			if p.Type == "document" && e.r.Dialect != name && e.loss.StrictAnswer && citationsEnabled(p.Raw) {
+			if p.Type == "document" && e.r.Dialect != name && e.loss.StrictResponse && citationsEnabled(p.Raw) {
 				e.loss.Add(at.String()+".citations", "places in a document have no address, by which the response names sources")
 			}
 			return true, nil

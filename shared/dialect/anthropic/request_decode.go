@@ -27,7 +27,7 @@ func decodeRequest(body []byte) (*chat.Request, error) {
 		return nil, err
 	}
 	if len(q.system) > 0 {
-		first := chat.Message{Role: chat.System, Parts: q.system, At: -1, Plain: q.plain}
+		first := chat.Message{Role: chat.System, Parts: q.system, At: -1, IsString: q.plain}
 		q.r.Messages = append([]chat.Message{first}, q.r.Messages...)
 	}
 	return q.r, nil
@@ -112,7 +112,7 @@ func (q *requestDecoder) outputConfig(inner string) bool {
 			case "type":
 				if f.Kind = chat.FormatSchema; d.Str() != "json_schema" {
 					f.Kind = chat.FormatText
-					r.Guess("response_format.type", "text")
+					r.Assume("response_format.type", "text")
 				}
 			case "schema":
 				f.Schema = jsonfield.Object(d)
@@ -151,7 +151,7 @@ func (q *requestDecoder) toolChoice() {
 			case "tool":
 				r.ToolChoice.Mode = chat.ToolsNamed
 			default:
-				r.ToolChoice.Mode, r.ToolChoice.Word = chat.ToolsAuto, mode
+				r.ToolChoice.Mode, r.ToolChoice.HostMode = chat.ToolsAuto, mode
 			}
 		case "name":
 			r.ToolChoice.Name = d.Str()
@@ -181,14 +181,14 @@ func (q *requestDecoder) tool() chat.Tool {
 		switch string(key) {
 		case "type":
 			if kind := d.Str(); kind != "custom" {
-				t.Foreign = kind
+				t.ForeignType = kind
 			}
 		default:
 			jsonfield.OfFunction(d, key, "input_schema", &t)
 		}
 	}
-	if t.Foreign != "" {
-		return chat.Tool{Name: t.Name, Foreign: t.Foreign, Raw: bytes.Clone(whole.Raw()), Cache: t.Cache}
+	if t.ForeignType != "" {
+		return chat.Tool{Name: t.Name, ForeignType: t.ForeignType, Raw: bytes.Clone(whole.Raw()), Cache: t.Cache}
 	}
 	if t.Name == "" {
 		jsonfield.Missing(d, &whole, "name")
@@ -219,7 +219,7 @@ func (q *requestDecoder) message(at int) {
 		case "content":
 			hasContent = true
 			if d.Kind() == wire.KindString {
-				m.Plain = true
+				m.IsString = true
 				m.Parts = []chat.Part{{Kind: chat.Text, Text: d.Str()}}
 			} else {
 				m.Parts = q.blocks(at)

@@ -76,7 +76,7 @@ func refuse(e *requestEncoder) error {
 			return fault.Invalid("best_of", "best_of must be 1 for this provider, which returns one response")
 		}
 	}
-	return claude.Refuse(r, e.t, 0) // a bound of 0 warms a cache
+	return claude.CheckLimits(r, e.t, 0) // a bound of 0 warms a cache
 }
 
 // plan decides what several fields depend on: thinking, the token limit, the method for a
@@ -193,9 +193,9 @@ func sampling(e *requestEncoder) {
 		encodeKey(e, "top_k")
 		e.b = strconv.AppendInt(e.b, topK.Value, 10)
 	}
-	r.Lose(e.loss, notTaken, "temperature", "top_p", "top_k", "stop", "user", "service_tier")
+	r.ReportLoss(e.loss, notTaken, "temperature", "top_p", "top_k", "stop", "user", "service_tier")
 	if r.Logprobs.Set && r.Logprobs.Value {
-		e.loss.AddAnswer("logprobs", notTaken)
+		e.loss.AddResponse("logprobs", notTaken)
 	} else {
 		report(e, "logprobs", r.Logprobs.Set)
 	}
@@ -203,7 +203,7 @@ func sampling(e *requestEncoder) {
 	if c := r.Completion; c != nil {
 		report(e, "suffix", c.Suffix != "")
 		if c.Logprobs.Set {
-			e.loss.AddAnswer("logprobs", notTaken)
+			e.loss.AddResponse("logprobs", notTaken)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func extra(e *requestEncoder) {
 		case e.r.Dialect != name || nested:
 			// This provider always gives the usage that a client may ask for in a stream.
 			if outer == "modalities" && strings.Contains(string(x.Raw), `"audio"`) {
-				e.loss.AddAnswer(x.Name, notTaken)
+				e.loss.AddResponse(x.Name, notTaken)
 				continue
 			}
 			e.loss.Add(x.Name, notTaken)

@@ -83,7 +83,7 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	}
 	u.classes(&r.Usage)
 	var bill pricing.Usage
-	u.bill(ending{c.Native, category}, &bill, &r.Served)
+	u.bill(ending{c.Native, category}, &bill, &r.PriceFacts)
 	if bill != r.Usage {
 		r.Billed = &bill
 	}
@@ -97,7 +97,7 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 		}
 		c.Parts = append(c.Parts, chat.Part{Kind: chat.Refusal, Text: explanation})
 	}
-	c.Unhide()
+	c.ShowResponse()
 	return r, nil
 }
 

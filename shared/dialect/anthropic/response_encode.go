@@ -46,7 +46,7 @@ func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 // appendHead writes {"id":...,"type":"message","role":"assistant","model":...
 // without the closing brace.
 func appendHead(dst []byte, id, model string, o *chat.Options) []byte {
-	id = o.AnswerID(id, "msg_")
+	id = o.ResponseID(id, "msg_")
 	if model == "" {
 		model = o.Model
 	}
@@ -156,12 +156,12 @@ func (Messages) Check(body []byte, c *chat.Checked) error { return check(body, c
 // DecodeRequest implements chat.RequestReader.
 func (Messages) DecodeRequest(body []byte) (*chat.Request, error) { return decodeRequest(body) }
 
-// EncodeResponse implements chat.AnswerWriter.
+// EncodeResponse implements chat.ResponseWriter.
 func (Messages) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	return encodeResponse(dst, r, o)
 }
 
-// NewStreamEncoder implements chat.AnswerWriter.
+// NewStreamEncoder implements chat.ResponseWriter.
 func (Messages) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return newStreamEncoder(o) }
 
 // AppendError implements chat.ErrorWriter.
@@ -179,7 +179,7 @@ func (Messages) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss 
 	return encodeRequest(dst, r, t, loss)
 }
 
-// DecodeResponse implements chat.AnswerReader.
+// DecodeResponse implements chat.ResponseReader.
 func (Messages) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	r, f := decodeResponse(body)
 	if f != nil {
@@ -188,7 +188,7 @@ func (Messages) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, err
 	return r, nil
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
+// NewStreamDecoder implements chat.ResponseReader.
 func (Messages) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(streamDecoder) }
 
 // DecodeError implements chat.ErrorReader.
@@ -202,15 +202,15 @@ func (Messages) MeterResponse(body []byte) chat.Meter { return meterPlain(body) 
 // NewStreamFilter implements chat.Passer.
 func (Messages) NewStreamFilter(o *chat.FilterOptions) chat.StreamFilter { return new(filter) }
 
-// Held implements chat.AnswerWriter.
-func (Messages) Held(*chat.Options) chat.Held {
-	return chat.Held{
-		Holds: chat.HoldsSequence | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted |
+// Support implements chat.ResponseWriter.
+func (Messages) Support(*chat.Options) chat.ResponseSupport {
+	return chat.ResponseSupport{
+		Features: chat.HoldsSequence | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted |
 			chat.HoldsCitations | chat.HoldsCalls | chat.HoldsMoreCalls,
-		Own:     name,
-		Cites:   func(cite []byte) bool { c := citation.Read(cite); return c.AppendMessages(nil) != nil },
-		Content: "content",
-		Broken:  chat.BrokenFail,
+		OwnDialect: name,
+		Cites:      func(cite []byte) bool { c := citation.Read(cite); return c.AppendMessages(nil) != nil },
+		Content:    "content",
+		Broken:     chat.BrokenFail,
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *streamDecoder) blockStart(index int, raw []byte, emit func(*chat.Delta)
 	case "redacted_thinking":
 		b.kind = blockRedacted
 	case "tool_use":
-		if b.kind = blockTool; o.tool == chat.AnswerTool {
+		if b.kind = blockTool; o.tool == chat.ResponseTool {
 			b.kind = blockAnswer
 			s.hidden = true
 		} else {

@@ -120,8 +120,8 @@ func (s *streamDecoder) piece(kind chat.DeltaKind, b *block, raw []byte, emit fu
 	}
 	s.m.Started = true
 	s.m.OutputBytes += int64(wire.TextLen(raw))
-	s.m.Pieces++
-	s.out = chat.Delta{Kind: kind, Block: b.index, Call: b.call, Answer: b.kind == blockAnswer, JSON: s.valid(raw)}
+	s.m.Chunks++
+	s.out = chat.Delta{Kind: kind, Block: b.index, Call: b.call, Response: b.kind == blockAnswer, JSON: s.valid(raw)}
 	return emit(&s.out)
 }
 
@@ -219,7 +219,7 @@ func (s *streamDecoder) fail(f *fault.Fault) error {
 }
 
 func notReadable(cause error) *fault.Fault {
-	return upstream.Unreadable(cause)
+	return upstream.UnreadableFault(cause)
 }
 
 // eventKind returns the known kinds without an allocation.
@@ -293,7 +293,7 @@ func (s *streamDecoder) messageDelta(raw, usage []byte, emit func(*chat.Delta) e
 // count converts the counts so far into the usage for the client and into the bill.
 func (s *streamDecoder) count() {
 	s.u.classes(&s.reported)
-	s.u.bill(ending{s.native, s.category}, &s.m.Usage, &s.m.Served)
+	s.u.bill(ending{s.native, s.category}, &s.m.Usage, &s.m.PriceFacts)
 }
 
 // stop returns the end of the answer.

@@ -40,7 +40,7 @@ func planThinking(e *requestEncoder) error {
 	case r.Thinking == chat.ThinkingOff:
 		e.think.Mode = chat.ThinkingOff
 	case !r.On():
-	case r.Way != "": // a type that is not known yet: it is forwarded unchanged
+	case r.UnknownType != "": // a type that is not known yet: it is forwarded unchanged
 		e.think.Mode = chat.ThinkingAdaptive
 	case e.t.Thinking == chat.ThinksAdaptively, e.t.Thinking == chat.ThinksEither && !(r.Thinking == chat.ThinkingBudget && r.Budget.Set):
 		e.think.Mode = chat.ThinkingAdaptive
@@ -69,7 +69,7 @@ func planThinking(e *requestEncoder) error {
 	}
 	turns := claude.Turns{Request: e.r, Signed: signed}
 	err := turns.Check(&e.think, e.t, field, e.loss)
-	e.recalled = turns.Recalled
+	e.recalled = turns.Loaded
 	return err
 }
 
@@ -159,9 +159,9 @@ func writeThinking(e *requestEncoder) {
 		e.b = strconv.AppendInt(e.b, e.think.Budget, 10)
 	case chat.ThinkingAdaptive:
 		e.b = append(e.b, `{"type":`...)
-		if r := &e.r.Reasoning; r.Way == "" {
+		if r := &e.r.Reasoning; r.UnknownType == "" {
 			e.b = append(e.b, `"adaptive"`...)
-		} else if e.b = wire.AppendJSONString(e.b, r.Way); r.Budget.Set {
+		} else if e.b = wire.AppendJSONString(e.b, r.UnknownType); r.Budget.Set {
 			e.b = strconv.AppendInt(append(e.b, `,"budget_tokens":`...), r.Budget.Value, 10)
 		}
 	}
@@ -177,8 +177,8 @@ var thinkingKeys = wire.NewKeySet("thinking")
 
 // Unmark implements chat.Unmarker. A turn that has called tools must begin with its reasoning
 // while thinking has a budget: without it, the model does not think in that turn.
-func (Messages) Unmark(body []byte) ([]byte, []chat.Lost) {
-	if !chat.HasMarked(body) {
+func (Messages) Unmark(body []byte) ([]byte, []chat.LostField) {
+	if !chat.HasMarkedReasoning(body) {
 		return body, nil
 	}
 	edits, lost := chat.UnmarkBlocks(body, "messages", "content", func(block []byte, at wire.Span) (wire.Edit, bool) {
@@ -202,7 +202,7 @@ func (Messages) Unmark(body []byte) ([]byte, []chat.Lost) {
 	var w wire.Walk
 	if thinkingKeys.Walk(body, &w) == nil && w.Spans[0].Present(body) && bytes.Contains(w.Spans[0].Of(body), []byte(`"enabled"`)) && calledUnreasoned(body) {
 		body = wire.Splice(nil, body, wire.DeleteKey(&w, 0))
-		lost = append(lost, chat.Lost{Path: "thinking", Reason: "another provider has begun the turn"})
+		lost = append(lost, chat.LostField{Path: "thinking", Reason: "another provider has begun the turn"})
 	}
 	return body, lost
 }

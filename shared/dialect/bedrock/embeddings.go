@@ -84,10 +84,10 @@ func titanText(o *upstream.Object, r *embedding.Request, a *chat.TranslatorReque
 	}
 	o.Str("inputText", texts[0])
 	if strings.Contains(a.Model, "v1") || strings.Contains(a.Model, "g1") { // the first generation takes nothing else
-		r.Lose(a.Loss)
+		r.ReportLoss(a.Loss)
 		return nil
 	}
-	r.Lose(a.Loss, "dimensions", "normalize", "embeddingTypes")
+	r.ReportLoss(a.Loss, "dimensions", "normalize", "embeddingTypes")
 	o.IntIf("dimensions", r.Dimensions)
 	r.Pass(o, "normalize", "embeddingTypes")
 	return nil
@@ -98,7 +98,7 @@ func titanImage(o *upstream.Object, r *embedding.Request, a *chat.TranslatorRequ
 	if err != nil {
 		return err
 	}
-	r.Lose(a.Loss, "dimensions")
+	r.ReportLoss(a.Loss, "dimensions")
 	o.StrIf("inputText", in.Text)
 	if in.Image != "" {
 		_, data, err := bytesOf(r, 0)
@@ -122,14 +122,14 @@ func nova(o *upstream.Object, r *embedding.Request, a *chat.TranslatorRequest) e
 	if err != nil {
 		return err
 	}
-	purpose, err := r.Word("embeddingPurpose")
+	purpose, err := r.StringField("embeddingPurpose")
 	if err != nil {
 		return err
 	}
 	if purpose == "" {
 		purpose = "GENERIC_INDEX"
 	}
-	r.Lose(a.Loss, "dimensions", "embeddingPurpose")
+	r.ReportLoss(a.Loss, "dimensions", "embeddingPurpose")
 	o.Str("taskType", "SINGLE_EMBEDDING")
 	o.Key("singleEmbeddingParams")
 	o.Open('{')
@@ -180,7 +180,7 @@ func cohereInputs(o *upstream.Object, r *embedding.Request, a *chat.TranslatorRe
 	if fourth {
 		carried = append(carried, "dimensions", "max_tokens")
 	}
-	r.Lose(a.Loss, carried...)
+	r.ReportLoss(a.Loss, carried...)
 	name := "texts"
 	if images {
 		name = "images"
@@ -228,7 +228,7 @@ func inputTokens(h http.Header) chat.Opt[int64] {
 // DecodeResponse implements chat.Translator.
 func (Embeddings) DecodeResponse(dst, answer []byte, h http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
-	var read embedding.Answer
+	var read embedding.Response
 	tokens := inputTokens(h)
 	for key := range d.Object {
 		switch string(key) {
@@ -256,7 +256,7 @@ func (Embeddings) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Tran
 }
 
 // readVectors reads [[...]], [{embedding:[...]}] or {float:[[...]]}.
-func readVectors(d *wire.Decoder, read *embedding.Answer) {
+func readVectors(d *wire.Decoder, read *embedding.Response) {
 	switch d.Kind() {
 	case wire.KindObject:
 		for key := range d.Object {

@@ -81,17 +81,17 @@ func (r *imageRequest) pixels() (width, height int64, err error) {
 // lose reports fields that are not carried.
 func (r *imageRequest) lose(loss *chat.Loss, carried ...string) {
 	if r.format == "url" {
-		loss.AddAnswer("response_format", "this provider returns b64_json")
+		loss.AddResponse("response_format", "this provider returns b64_json")
 	}
 	if r.quality != "" && !slices.Contains(carried, "quality") {
-		loss.Add("quality", upstream.NotTaken)
+		loss.Add("quality", upstream.UnsupportedField)
 	}
 	if r.style != "" && !slices.Contains(carried, "style") {
-		loss.Add("style", upstream.NotTaken)
+		loss.Add("style", upstream.UnsupportedField)
 	}
 	for _, x := range r.extra {
 		if !slices.Contains(carried, x.Name) {
-			loss.Add(x.Name, upstream.NotTaken)
+			loss.Add(x.Name, upstream.UnsupportedField)
 		}
 	}
 }

@@ -20,8 +20,8 @@ import (
 type Invoke struct{}
 
 var (
-	_ chat.Provider = Invoke{}
-	_ chat.Headed   = Invoke{}
+	_ chat.Provider     = Invoke{}
+	_ chat.HeaderReader = Invoke{}
 )
 
 // Name implements chat.Dialect.
@@ -76,7 +76,7 @@ func encodeCommand(o *upstream.Object, r *chat.Request, loss *chat.Loss) error {
 	case r.Temperature.Set && r.Temperature.Value > maxCommandTemperature:
 		return fault.Invalid("temperature", "temperature must be between 0 and %d for this model", maxCommandTemperature)
 	}
-	if err := upstream.Lose(r, loss, append([]string{"temperature", "top_p", "top_k", "stop", "n"}, commandMembers...)...); err != nil {
+	if err := upstream.ReportLoss(r, loss, append([]string{"temperature", "top_p", "top_k", "stop", "n"}, commandMembers...)...); err != nil {
 		return err
 	}
 	prompt, err := promptOf(r, loss)
@@ -110,7 +110,7 @@ func encodeJurassic(o *upstream.Object, r *chat.Request, loss *chat.Loss) error 
 	case r.FrequencyPenalty.Value < 0:
 		return fault.Invalid("frequency_penalty", "frequency_penalty must not be below 0 for this model")
 	}
-	if err := upstream.Lose(r, loss, append([]string{"temperature", "top_p", "presence_penalty", "frequency_penalty", "stop"}, jurassicMembers...)...); err != nil {
+	if err := upstream.ReportLoss(r, loss, append([]string{"temperature", "top_p", "presence_penalty", "frequency_penalty", "stop"}, jurassicMembers...)...); err != nil {
 		return err
 	}
 	prompt, err := promptOf(r, loss)
@@ -169,7 +169,7 @@ func promptOf(r *chat.Request, loss *chat.Loss) (string, error) {
 	return b.String(), nil
 }
 
-// DecodeResponse implements chat.AnswerReader. A Command model reports its usage only in
+// DecodeResponse implements chat.ResponseReader. A Command model reports its usage only in
 // headers, see ReadHeader.
 func (Invoke) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
 	if t.Family == familyAI21 {
@@ -178,7 +178,7 @@ func (Invoke) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error
 	return cohere.Generate{}.DecodeResponse(body, t)
 }
 
-// ReadHeader implements chat.Headed. It reads the service's own counts, which are billed.
+// ReadHeader implements chat.HeaderReader. It reads the service's own counts, which are billed.
 func (Invoke) ReadHeader(h http.Header, r *chat.Response) {
 	for name, class := range map[string]pricing.Class{"X-Amzn-Bedrock-Input-Token-Count": pricing.Input, "X-Amzn-Bedrock-Output-Token-Count": pricing.Output} {
 		if n, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil && n >= 0 {
@@ -195,10 +195,10 @@ func (Invoke) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return converse.Converse{}.DecodeError(status, h, body)
 }
 
-// NewStreamDecoder implements chat.AnswerReader. Jurassic models do not stream.
+// NewStreamDecoder implements chat.ResponseReader. Jurassic models do not stream.
 func (w Invoke) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder {
 	if t.Family == familyAI21 {
-		return upstream.NewWhole(w, t)
+		return upstream.NewBufferedDecoder(w, t)
 	}
 	return new(commandDecoder)
 }

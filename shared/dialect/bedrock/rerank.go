@@ -41,7 +41,7 @@ func (Rerank) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte
 	if err != nil {
 		return dst, "", err
 	}
-	r.Lose(a.Loss)
+	r.ReportLoss(a.Loss)
 	model := a.Model
 	if !strings.HasPrefix(model, "arn:") {
 		region := a.Field("aws_region")
@@ -83,7 +83,7 @@ const documentsOfUnit = 100
 // bills a query for each hundred documents that are begun.
 func (Rerank) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
-	var read rerank.Answer
+	var read rerank.Response
 	for key := range d.Object {
 		if string(key) == "results" && d.Kind() == wire.KindArray {
 			read.Results = []rerank.Result{}

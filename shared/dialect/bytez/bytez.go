@@ -20,7 +20,7 @@ func (Chat) Name() string { return "bytez" }
 
 // EncodeRequest implements chat.RequestWriter.
 func (Chat) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *chat.Loss) ([]byte, error) {
-	if err := upstream.Lose(r, loss, "temperature", "top_p", "top_k"); err != nil {
+	if err := upstream.ReportLoss(r, loss, "temperature", "top_p", "top_k"); err != nil {
 		return dst, err
 	}
 	o := upstream.Begin(dst)
@@ -51,7 +51,7 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *cha
 
 var roles = map[chat.Role]string{chat.System: "system", chat.Developer: "system", chat.User: "user", chat.Assistant: "assistant", chat.ToolRole: "user"}
 
-// DecodeResponse implements chat.AnswerReader: {error} or {output}, a message or its
+// DecodeResponse implements chat.ResponseReader: {error} or {output}, a message or its
 // text. The provider reports neither usage nor why an answer ended.
 func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
@@ -105,5 +105,7 @@ func output(d *wire.Decoder) []chat.Part {
 	return nil
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
-func (w Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }
+// NewStreamDecoder implements chat.ResponseReader.
+func (w Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder {
+	return upstream.NewBufferedDecoder(w, t)
+}

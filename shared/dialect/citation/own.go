@@ -11,9 +11,9 @@ import (
 // A citation by another provider lacks the encrypted index, which only Anthropic can write.
 func (c *Citation) Anthropic() bool { return c.own != nil && !c.unsigned }
 
-// Own returns the citations of a list that Anthropic made: the list itself if these are
+// FromAnthropic returns the citations of a list that Anthropic made: the list itself if these are
 // all, nil if there are none. left counts the others.
-func Own(list []byte) (own []byte, left int) {
+func FromAnthropic(list []byte) (own []byte, left int) {
 	if wire.KindOf(list) != wire.KindArray {
 		return list, 0
 	}
@@ -135,7 +135,7 @@ func unsignedBlock(block []byte) (out []byte, found bool) {
 			start := d.Offset()
 			list := d.Raw()
 			var n int
-			if own, n = Own(list); n == 0 {
+			if own, n = FromAnthropic(list); n == 0 {
 				continue
 			}
 			value := own

@@ -26,7 +26,7 @@ func TestOwn(t *testing.T) {
 		"no objects": {`[5,null]`, `[5,null]`, 0},
 		"cut":        {`[` + unsignedCitation, `[` + unsignedCitation, 0},
 	} {
-		got, left := Own([]byte(c.in))
+		got, left := FromAnthropic([]byte(c.in))
 		if string(got) != c.want || left != c.left {
 			t.Errorf("%s: %s, %d left out; want %s, %d", name, got, left, c.want, c.left)
 		}

@@ -35,7 +35,7 @@ func TestMarkersAreAdded(t *testing.T) {
 		if want == "" {
 			want = c.body
 		}
-		if got := string(Mark([]byte(c.body), c.hour)); got != want {
+		if got := string(AddCacheMarkers([]byte(c.body), c.hour)); got != want {
 			t.Errorf("%s:\n%s, want\n%s", name, got, want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestMarkersPreserveThePrefix(t *testing.T) {
 			turns = append(turns, `{"role":"user","content":[`+block(&marks)+`]}`)
 		}
 		body := func(n int) string { return `{` + system + `"messages":[` + strings.Join(turns[:n], ",") + `]}` }
-		whole := Mark([]byte(body(len(turns))), rapid.Bool().Draw(t, "hour"))
+		whole := AddCacheMarkers([]byte(body(len(turns))), rapid.Bool().Draw(t, "hour"))
 		if !json.Valid(whole) || bytes.Count(whole, markerKey) > max(MaxMarkers, strings.Count(body(len(turns)), string(markerKey))) {
 			t.Fatalf("%s", whole)
 		}
@@ -104,7 +104,7 @@ func FuzzMark(f *testing.F) {
 	f.Add([]byte(`{"system":"a","tools":[{"name":"b"}],"messages":[{"role":"user","content":[{"type":"text","text":"c"}]}]}`))
 	f.Add([]byte(`{"messages":[{"content":"x"} ]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got := Mark(body, len(body)%2 == 0)
+		got := AddCacheMarkers(body, len(body)%2 == 0)
 		if json.Valid(body) && !json.Valid(got) {
 			t.Errorf("%s became %s", body, got)
 		}

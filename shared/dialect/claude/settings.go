@@ -16,9 +16,9 @@ const (
 	MinBudget = 1024
 )
 
-// Refuse tests the bound of tokens and the temperature. least is the
+// CheckLimits tests the bound of tokens and the temperature. least is the
 // least bound of tokens.
-func Refuse(r *chat.Request, t *chat.Traits, least int64) error {
+func CheckLimits(r *chat.Request, t *chat.Traits, least int64) error {
 	if r.MaxTokens.Set && r.MaxTokens.Value < least {
 		return fault.Invalid(r.MaxTokensField, "%s must be at least %d for this provider", r.MaxTokensField, least)
 	}
@@ -80,10 +80,10 @@ type JSON uint8
 
 // The ways; the zero value is plain text.
 const (
-	NoJSON  JSON = iota
-	Native       // by a member of the wire
-	ByTool       // by the hidden tool
-	InWords      // by a sentence in the system prompt
+	NoJSON         JSON = iota
+	Native              // by a member of the wire
+	ByTool              // by the hidden tool
+	SchemaInPrompt      // by a sentence in the system prompt
 )
 
 // PlanJSON selects the method for the format that r requests. byTool reports whether the
@@ -91,16 +91,16 @@ const (
 // a forced tool.
 func PlanJSON(r *chat.Request, t *chat.Traits, byTool, thinks bool, loss *chat.Loss) (JSON, error) {
 	for i := range r.Tools {
-		if r.Tools[i].Name == chat.AnswerTool {
-			return NoJSON, fault.Invalid("tools", "The tool name %s is reserved", chat.AnswerTool)
+		if r.Tools[i].Name == chat.ResponseTool {
+			return NoJSON, fault.Invalid("tools", "The tool name %s is reserved", chat.ResponseTool)
 		}
 	}
-	r.HiddenAnswer, r.UnboundJSON = false, false
+	r.HiddenResponse, r.UnboundJSON = false, false
 	switch {
 	case r.Format.Kind == chat.FormatJSON:
 		r.UnboundJSON = true
-		loss.Add("response_format", upstream.InWords)
-		return InWords, nil
+		loss.Add("response_format", upstream.SchemaInPrompt)
+		return SchemaInPrompt, nil
 	case r.Format.Kind != chat.FormatSchema:
 		return NoJSON, nil
 	case t.Schema == chat.SchemaNative:
@@ -110,7 +110,7 @@ func PlanJSON(r *chat.Request, t *chat.Traits, byTool, thinks bool, loss *chat.L
 	case thinks:
 		return NoJSON, fault.New(fault.UnsupportedResponse, "response_format", "This model cannot answer in a JSON schema while it thinks")
 	}
-	r.HiddenAnswer, r.UnboundJSON = true, true
+	r.HiddenResponse, r.UnboundJSON = true, true
 	return ByTool, nil
 }
 
@@ -125,7 +125,7 @@ func Choice(r *chat.Request, way JSON, thinks bool, own int) chat.ToolChoice {
 	switch {
 	case way != ByTool:
 	case own == 0 || c.Mode == chat.ToolsNone:
-		c = chat.ToolChoice{Mode: chat.ToolsNamed, Name: chat.AnswerTool}
+		c = chat.ToolChoice{Mode: chat.ToolsNamed, Name: chat.ResponseTool}
 	case c.Mode != chat.ToolsNamed:
 		c = chat.ToolChoice{Mode: chat.ToolsRequired}
 	}

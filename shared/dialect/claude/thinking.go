@@ -23,17 +23,17 @@ type Turns struct {
 	Request *chat.Request
 	// Signed reports whether the model takes a part back.
 	Signed func(*chat.Part) bool
-	// Recalled is what Recall found, by the part of the call.
-	Recalled map[*chat.Part][]chat.Part
+	// Loaded is what LoadReasoning found, by the part of the call.
+	Loaded map[*chat.Part][]chat.Part
 }
 
 // maxRecalls bounds the tool calls that are looked up for one request.
 const maxRecalls = 64
 
-// Recall looks up the stored reasoning of calls that the client sent without it, newest
+// LoadReasoning looks up the stored reasoning of calls that the client sent without it, newest
 // first.
-func (t *Turns) Recall() {
-	if t.Request.Recall == nil {
+func (t *Turns) LoadReasoning() {
+	if t.Request.LoadReasoning == nil {
 		return
 	}
 	left := maxRecalls
@@ -56,14 +56,14 @@ func (t *Turns) Recall() {
 }
 
 func (t *Turns) recall(p *chat.Part) {
-	for _, q := range t.Request.Recall(p.Call.ID) {
+	for _, q := range t.Request.LoadReasoning(p.Call.ID) {
 		if !t.Signed(&q) {
 			continue
 		}
-		if t.Recalled == nil {
-			t.Recalled = make(map[*chat.Part][]chat.Part)
+		if t.Loaded == nil {
+			t.Loaded = make(map[*chat.Part][]chat.Part)
 		}
-		t.Recalled[p] = append(t.Recalled[p], q)
+		t.Loaded[p] = append(t.Loaded[p], q)
 	}
 }
 
@@ -76,9 +76,9 @@ func (t *Turns) anySigned(m *chat.Message) bool {
 	return false
 }
 
-// Begun reports whether the turn that the tool results answer begins with signed reasoning.
+// StartsSigned reports whether the turn that the tool results answer begins with signed reasoning.
 // The provider demands that when the model thinks.
-func (t *Turns) Begun() bool {
+func (t *Turns) StartsSigned() bool {
 	ms := t.Request.Messages
 	last := LastNonSystem(ms)
 	for last > 0 && ms[last].Role == chat.User && LastNonSystem(ms[:last]) >= 0 && ms[LastNonSystem(ms[:last])].Role == chat.ToolRole {
@@ -101,7 +101,7 @@ func (t *Turns) Begun() bool {
 func (t *Turns) begins(m *chat.Message) bool {
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		if t.Signed(p) || len(t.Recalled[p]) > 0 {
+		if t.Signed(p) || len(t.Loaded[p]) > 0 {
 			return true
 		}
 		if p.Call != nil {
@@ -123,8 +123,8 @@ func (t *Turns) Check(think *Thinking, traits *chat.Traits, field string, loss *
 		}
 		loss.Add("tool_choice", "auto: a tool cannot be forced with thinking")
 	}
-	t.Recall()
-	if think.Mode == chat.ThinkingBudget && !t.Begun() {
+	t.LoadReasoning()
+	if think.Mode == chat.ThinkingBudget && !t.StartsSigned() {
 		loss.Add(field, "the signed reasoning of the tool call of this result is not known")
 		*think = Thinking{}
 	}
@@ -150,13 +150,13 @@ var (
 	topKeys     = wire.NewKeySet("system", "tools", "messages", "cache_control")
 )
 
-// Mark adds two cache markers to a Messages body: one at the end of the part that is
+// AddCacheMarkers adds two cache markers to a Messages body: one at the end of the part that is
 // constant in a conversation (the system prompt, or else the tools), and one at its last
 // block. If the client has markers, they determine the constant part: then only the last
 // block gets one, up to MaxMarkers in total. A body that lets the provider place the
 // markers is unchanged. If hour is set, the markers last an hour, otherwise five minutes.
 // The result is body itself if nothing was added. body is a checked JSON object.
-func Mark(body []byte, hour bool) []byte {
+func AddCacheMarkers(body []byte, hour bool) []byte {
 	var w wire.Walk
 	if topKeys.Walk(body, &w) != nil || !w.Spans[3].Absent() {
 		return body

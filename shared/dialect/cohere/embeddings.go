@@ -33,7 +33,7 @@ func (Embeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]
 	if err := r.AtMost(maxInputs); err != nil {
 		return dst, "", err
 	}
-	r.Lose(a.Loss, "dimensions", "input_type", "embedding_types", "truncate", "output_dimension", "max_tokens", "priority")
+	r.ReportLoss(a.Loss, "dimensions", "input_type", "embedding_types", "truncate", "output_dimension", "max_tokens", "priority")
 	o := upstream.Begin(dst)
 	o.Str("model", a.Model)
 	if err := inputType(o, r); err != nil {
@@ -54,7 +54,7 @@ func (Embeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]
 }
 
 func inputType(o *upstream.Object, r *embedding.Request) error {
-	kind, err := r.Word("input_type")
+	kind, err := r.StringField("input_type")
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func writeInputs(o *upstream.Object, r *embedding.Request) {
 // list from older models.
 func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
-	var read embedding.Answer
+	var read embedding.Response
 	var u counts
 	id := ""
 	for key := range d.Object {

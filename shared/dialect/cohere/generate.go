@@ -31,7 +31,7 @@ func (g Generate) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, los
 	if r.Completion == nil {
 		return dst, fault.Newf(fault.UnsupportedOperation, "", "This model only completes texts")
 	}
-	if err := upstream.Lose(r, loss, "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "n", "truncate", "raw_prompting"); err != nil {
+	if err := upstream.ReportLoss(r, loss, "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "n", "truncate", "raw_prompting"); err != nil {
 		return dst, err
 	}
 	o := upstream.Begin(dst)
@@ -63,7 +63,7 @@ func (g Generate) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, los
 	return o.B, loss.Err()
 }
 
-// DecodeResponse implements chat.AnswerReader.
+// DecodeResponse implements chat.ResponseReader.
 func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
 	r := &chat.Response{}
@@ -122,7 +122,7 @@ func (Generate) DecodeError(status int, h http.Header, body []byte) *fault.Fault
 	return decodeError(status, h, body)
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
+// NewStreamDecoder implements chat.ResponseReader.
 func (Generate) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(generateDecoder) }
 
 // generateDecoder reads {is_finished, event_type, text, index} and the last line
@@ -231,7 +231,7 @@ func (Rerank) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte
 	if err != nil {
 		return dst, "", err
 	}
-	r.Lose(a.Loss, "max_tokens_per_doc", "priority")
+	r.ReportLoss(a.Loss, "max_tokens_per_doc", "priority")
 	o := upstream.Begin(dst)
 	o.Str("model", a.Model)
 	o.Str("query", query)
@@ -246,7 +246,7 @@ func (Rerank) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte
 // DecodeResponse implements chat.Translator.
 func (Rerank) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
-	var read rerank.Answer
+	var read rerank.Response
 	var u counts
 	for key := range d.Object {
 		switch string(key) {

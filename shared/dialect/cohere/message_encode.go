@@ -80,7 +80,7 @@ func documentText(e *requestEncoder, m *chat.Message, p *chat.Part) (string, err
 // encodeMessage writes one message.
 func encodeMessage(e *requestEncoder, m *chat.Message) error {
 	if m.Name != "" && m.Role != chat.ToolRole {
-		e.loss.Add(upstream.Path(m, nil)+".name", upstream.NotTaken)
+		e.loss.Add(upstream.Path(m, nil)+".name", upstream.UnsupportedField)
 	}
 	switch m.Role {
 	case chat.Assistant:
@@ -121,7 +121,7 @@ func encodeInput(e *requestEncoder, m *chat.Message, role string) error {
 // marker reports a cache marker.
 func marker(e *requestEncoder, m *chat.Message, p *chat.Part) {
 	if p.Cache != chat.NoCache {
-		e.loss.Add(upstream.Path(m, p)+".cache_control", upstream.NotTaken)
+		e.loss.Add(upstream.Path(m, p)+".cache_control", upstream.UnsupportedField)
 	}
 }
 
@@ -140,7 +140,7 @@ func part(e *requestEncoder, m *chat.Message, p *chat.Part, role string) error {
 		return image(e, p, at)
 	case p.Kind == chat.Document: // written with the documents
 	default:
-		e.loss.Add(at, upstream.NotTaken)
+		e.loss.Add(at, upstream.UnsupportedField)
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func encodeResponseText(e *requestEncoder, m *chat.Message, calls bool) error {
 		case chat.Document, chat.Audio:
 			return fault.Invalid(at, "%s must be text: this provider accepts no media in messages of the assistant", at)
 		default:
-			e.loss.Add(at, upstream.NotTaken)
+			e.loss.Add(at, upstream.UnsupportedField)
 		}
 	}
 	switch {
@@ -296,12 +296,12 @@ func results(e *requestEncoder, m *chat.Message) error {
 		r, at := p.Result, upstream.Path(m, nil)
 		switch {
 		case r == nil:
-			e.loss.Add(at, upstream.NotTaken)
+			e.loss.Add(at, upstream.UnsupportedField)
 			continue
 		case r.CallID == "":
 			return fault.Invalid(at+".tool_call_id", "%s.tool_call_id must name the tool call that it responds to", at)
 		case r.IsError:
-			e.loss.Add(at+".is_error", upstream.NotTaken)
+			e.loss.Add(at+".is_error", upstream.UnsupportedField)
 		}
 		marker(e, m, p)
 		e.Open('{')
@@ -348,7 +348,7 @@ func resultContent(e *requestEncoder, m *chat.Message, r *chat.ToolResult) error
 		case chat.Image, chat.Audio:
 			return fault.Invalid(at, "%s must be text: this provider accepts no media in the result of a tool", at)
 		default:
-			e.loss.Add(at, upstream.NotTaken)
+			e.loss.Add(at, upstream.UnsupportedField)
 		}
 	}
 	e.Close(']')

@@ -77,7 +77,7 @@ func (q *requestDecoder) member(key string) {
 		case "NONE":
 			r.ToolChoice.Mode = chat.ToolsNone
 		default:
-			r.ToolChoice.Mode, r.ToolChoice.Word = chat.ToolsAuto, word
+			r.ToolChoice.Mode, r.ToolChoice.HostMode = chat.ToolsAuto, word
 		}
 	case "response_format":
 		q.format()
@@ -162,7 +162,7 @@ func (q *requestDecoder) message(i int) {
 			role = d.Str()
 		case "content":
 			if d.Kind() == wire.KindString {
-				m.Plain = true
+				m.IsString = true
 				m.Parts = []chat.Part{{Kind: chat.Text, Text: d.Str()}}
 				continue
 			}
@@ -192,11 +192,11 @@ func (q *requestDecoder) message(i int) {
 			m.Parts = append(m.Parts, chat.Part{Kind: chat.Text, Text: plan})
 		}
 		m.Parts = append(m.Parts, calls...)
-		m.Plain = m.Plain && len(m.Parts) == 1
+		m.IsString = m.IsString && len(m.Parts) == 1
 	case "tool":
 		m.Role = chat.ToolRole
-		m.Parts = []chat.Part{{Kind: chat.Result, Result: &chat.ToolResult{CallID: callID, Parts: m.Parts, Plain: m.Plain}}}
-		m.Plain = false
+		m.Parts = []chat.Part{{Kind: chat.Result, Result: &chat.ToolResult{CallID: callID, Parts: m.Parts, Plain: m.IsString}}}
+		m.IsString = false
 	default:
 		if d.Err() == nil {
 			d.Fail("must have the role system, user, assistant or tool")

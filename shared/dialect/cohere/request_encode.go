@@ -40,7 +40,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	}
 	carried := append([]string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "logprobs", "tools", "response_format", "reasoning"}, passed...)
 	r.ReportBelow(loss, chat.BelowDocuments|chat.BelowResultMarkers|chat.BelowWay)
-	if err := upstream.Lose(r, loss, carried...); err != nil {
+	if err := upstream.ReportLoss(r, loss, carried...); err != nil {
 		return dst, err
 	}
 	if err := write(e); err != nil {
@@ -140,7 +140,7 @@ func thinking(e *requestEncoder) {
 		field = "reasoning_effort"
 	}
 	if g.Display != "" {
-		e.loss.Add("thinking.display", upstream.NotTaken)
+		e.loss.Add("thinking.display", upstream.UnsupportedField)
 	}
 	switch {
 	case e.t.Thinking == chat.ThinksNever:
@@ -178,7 +178,7 @@ func format(e *requestEncoder) error {
 	if f.Kind == chat.FormatSchema {
 		e.Raw("json_schema", f.Schema)
 		if f.Description != "" {
-			e.loss.Add("response_format.json_schema.description", upstream.NotTaken)
+			e.loss.Add("response_format.json_schema.description", upstream.UnsupportedField)
 		}
 	}
 	e.Close('}')
@@ -202,8 +202,8 @@ func tools(e *requestEncoder) error {
 		t := &r.Tools[i]
 		at := list + "[" + strconv.Itoa(i) + "]"
 		switch {
-		case t.Foreign != "" || e.t.NoTools:
-			e.loss.Add(at, upstream.NotTaken)
+		case t.ForeignType != "" || e.t.NoTools:
+			e.loss.Add(at, upstream.UnsupportedField)
 			continue
 		case choice.Mode == chat.ToolsNamed && t.Name != choice.Name:
 			continue
@@ -236,7 +236,7 @@ func tools(e *requestEncoder) error {
 		e.Str("tool_choice", "REQUIRED")
 	}
 	if r.Parallel.Set && !r.Parallel.Value && choice.Mode != chat.ToolsNone {
-		e.loss.Add("parallel_tool_calls", upstream.NotTaken)
+		e.loss.Add("parallel_tool_calls", upstream.UnsupportedField)
 	}
 	return nil
 }
@@ -268,10 +268,10 @@ func tool(e *requestEncoder, t *chat.Tool, at string) {
 	e.Close('}')
 	e.Close('}')
 	for _, x := range t.Extra {
-		e.loss.Add(at+"."+x.Name, upstream.NotTaken)
+		e.loss.Add(at+"."+x.Name, upstream.UnsupportedField)
 	}
 	if t.Cache != chat.NoCache {
-		e.loss.Add(at+".cache_control", upstream.NotTaken)
+		e.loss.Add(at+".cache_control", upstream.UnsupportedField)
 	}
 }
 
@@ -296,10 +296,10 @@ func encodeLogprobs(e *requestEncoder) {
 		e.Bool("logprobs", r.Logprobs.Value)
 	}
 	if r.TopLogprobs.Value > 0 {
-		e.loss.AddAnswer("top_logprobs", upstream.NotTaken)
+		e.loss.AddResponse("top_logprobs", upstream.UnsupportedField)
 	}
 	if c := r.Completion; c != nil && c.Logprobs.Set {
-		e.loss.AddAnswer("logprobs", upstream.NotTaken)
+		e.loss.AddResponse("logprobs", upstream.UnsupportedField)
 	}
 }
 

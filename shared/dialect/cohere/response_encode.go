@@ -32,7 +32,7 @@ func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 		c = &r.Choices[0]
 	}
 	e := upstream.Begin(dst)
-	e.Str("id", o.AnswerID(r.ID, ""))
+	e.Str("id", o.ResponseID(r.ID, ""))
 	calls := 0
 	for i := range c.Parts {
 		if c.Parts[i].Call != nil {
@@ -123,12 +123,12 @@ func (Chat) Check(body []byte, c *chat.Checked) error { return check(body, c) }
 // DecodeRequest implements chat.RequestReader.
 func (Chat) DecodeRequest(body []byte) (*chat.Request, error) { return decodeRequest(body) }
 
-// EncodeResponse implements chat.AnswerWriter.
+// EncodeResponse implements chat.ResponseWriter.
 func (Chat) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	return encodeResponse(dst, r, o)
 }
 
-// NewStreamEncoder implements chat.AnswerWriter.
+// NewStreamEncoder implements chat.ResponseWriter.
 func (Chat) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return &streamEncoder{o: *o} }
 
 // AppendError implements chat.ErrorWriter.
@@ -146,7 +146,7 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *cha
 	return encodeRequest(dst, r, t, loss)
 }
 
-// DecodeResponse implements chat.AnswerReader.
+// DecodeResponse implements chat.ResponseReader.
 func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	r, f := decodeResponse(body)
 	if f != nil {
@@ -155,7 +155,7 @@ func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) 
 	return r, nil
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
+// NewStreamDecoder implements chat.ResponseReader.
 func (Chat) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(streamDecoder) }
 
 // DecodeError implements chat.ErrorReader.
@@ -168,9 +168,9 @@ func (Chat) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
 	return upstream.NewFilter(new(streamDecoder))
 }
 
-// Held implements chat.AnswerWriter.
-func (Chat) Held(*chat.Options) chat.Held {
-	return chat.Held{Holds: chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsCalls | chat.HoldsMoreCalls, Content: "message.content"}
+// Support implements chat.ResponseWriter.
+func (Chat) Support(*chat.Options) chat.ResponseSupport {
+	return chat.ResponseSupport{Features: chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsCalls | chat.HoldsMoreCalls, Content: "message.content"}
 }
 
 var keys = wire.NewKeySet("model", "messages", "stream", "max_tokens", "temperature")

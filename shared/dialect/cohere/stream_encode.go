@@ -42,7 +42,7 @@ func (s *streamEncoder) begin(dst []byte) []byte {
 	}
 	s.began = true
 	e := event0("message-start")
-	e.Str("id", s.o.AnswerID(s.id, ""))
+	e.Str("id", s.o.ResponseID(s.id, ""))
 	e.Raw("delta", []byte(`{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}`))
 	return s.emit(dst, "message-start", e)
 }

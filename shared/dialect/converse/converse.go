@@ -70,7 +70,7 @@ func (Converse) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss 
 	return encodeRequest(dst, r, t, loss)
 }
 
-// DecodeResponse implements chat.AnswerReader.
+// DecodeResponse implements chat.ResponseReader.
 func (Converse) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
 	r, f := decodeResponse(body, t)
 	if f != nil {
@@ -79,7 +79,7 @@ func (Converse) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, err
 	return r, nil
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
+// NewStreamDecoder implements chat.ResponseReader.
 func (Converse) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return newStreamDecoder(t) }
 
 // DecodeError implements chat.ErrorReader.
@@ -87,7 +87,7 @@ func (Converse) DecodeError(status int, h http.Header, body []byte) *fault.Fault
 	return decodeError(status, h, body)
 }
 
-// EncodeResponse implements chat.AnswerWriter.
+// EncodeResponse implements chat.ResponseWriter.
 func (Converse) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	c := &chat.Choice{}
 	if len(r.Choices) > 0 {
@@ -256,13 +256,13 @@ func (Converse) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
 	return upstream.NewFilter(newStreamDecoder(&chat.Traits{}))
 }
 
-// Held implements chat.AnswerWriter.
-func (Converse) Held(*chat.Options) chat.Held {
-	return chat.Held{
-		Holds:   chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsImages | chat.HoldsCalls | chat.HoldsMoreCalls,
-		Images:  func(m *chat.Media) bool { return imageFormat(m) != "" },
-		Content: "output.message.content",
-		Broken:  chat.BrokenStop,
+// Support implements chat.ResponseWriter.
+func (Converse) Support(*chat.Options) chat.ResponseSupport {
+	return chat.ResponseSupport{
+		Features: chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsImages | chat.HoldsCalls | chat.HoldsMoreCalls,
+		Images:   func(m *chat.Media) bool { return imageFormat(m) != "" },
+		Content:  "output.message.content",
+		Broken:   chat.BrokenStop,
 	}
 }
 

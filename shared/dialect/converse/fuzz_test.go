@@ -142,7 +142,7 @@ func FuzzResponse(f *testing.F) {
 			return
 		}
 		o := &chat.Options{ID: "i", Model: "m"}
-		for _, client := range []chat.AnswerWriter{openai.Chat{}, anthropic.Messages{}, d} {
+		for _, client := range []chat.ResponseWriter{openai.Chat{}, anthropic.Messages{}, d} {
 			if out := client.EncodeResponse(nil, r, o); !json.Valid(out) {
 				t.Fatalf("not JSON: %q", out)
 			}

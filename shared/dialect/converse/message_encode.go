@@ -328,7 +328,7 @@ func result(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 		e.Key("content")
 		e.Open('[')
 	}
-	inner := chat.Message{At: m.At, Parts: r.Parts, Plain: r.Plain}
+	inner := chat.Message{At: m.At, Parts: r.Parts, IsString: r.Plain}
 	for i := range r.Parts {
 		q := r.Parts[i]
 		if q.Cache != chat.NoCache { // a cache point follows the complete result

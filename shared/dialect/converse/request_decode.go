@@ -156,11 +156,11 @@ func (q *requestDecoder) tool() {
 			}
 			return
 		default:
-			t.Foreign = string(key)
+			t.ForeignType = string(key)
 		}
 	}
-	if t.Foreign != "" {
-		t.Name, t.Raw = t.Foreign, upstream.Clone(whole.Raw())
+	if t.ForeignType != "" {
+		t.Name, t.Raw = t.ForeignType, upstream.Clone(whole.Raw())
 	} else if t.Name == "" {
 		d.Fail("must have toolSpec.name")
 	}

@@ -12,7 +12,7 @@ const (
 	maxToolID   = 64
 )
 
-const notTaken = upstream.NotTaken
+const notTaken = upstream.UnsupportedField
 
 // requestEncoder writes one request, with the messages after all other members. Its steps are
 // functions in the files of their topics.
@@ -41,7 +41,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	if err := refuse(e); err != nil {
 		return dst, err
 	}
-	if err := upstream.Lose(r, loss, carried(e)...); err != nil {
+	if err := upstream.ReportLoss(r, loss, carried(e)...); err != nil {
 		return dst, err
 	}
 	for _, plan := range []func(*requestEncoder) error{planThinking, planFormat, planTools, planMarkers, planSystem} {
@@ -70,7 +70,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 
 // reject checks the bounds in which this provider is narrower than the specification.
 func refuse(e *requestEncoder) error {
-	return claude.Refuse(e.r, e.t, 1)
+	return claude.CheckLimits(e.r, e.t, 1)
 }
 
 // inference writes inferenceConfig.

@@ -80,7 +80,7 @@ func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) 
 	if c.Stop == chat.StopFilter && c.Text() == "" {
 		c.Parts = append(c.Parts, chat.Part{Kind: chat.Refusal, Text: refusalText})
 	}
-	c.Unhide()
+	c.ShowResponse()
 	return r, nil
 }
 

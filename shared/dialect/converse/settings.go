@@ -305,8 +305,8 @@ func claudeThinking(e *requestEncoder) {
 	e.Key("thinking")
 	e.Open('{')
 	switch {
-	case e.r.Reasoning.Way != "":
-		e.Str("type", e.r.Reasoning.Way)
+	case e.r.Reasoning.UnknownType != "":
+		e.Str("type", e.r.Reasoning.UnknownType)
 	case e.think.Mode == chat.ThinkingAdaptive:
 		e.Str("type", "adaptive")
 	default:

@@ -88,7 +88,7 @@ func (s *streamDecoder) blockStart(emit func(*chat.Delta) error) error {
 		return nil
 	}
 	b.tool = true
-	if tool == chat.AnswerTool {
+	if tool == chat.ResponseTool {
 		b.answer, s.hidden = true, true
 		return nil
 	}
@@ -172,8 +172,8 @@ func (s *streamDecoder) piece(kind chat.DeltaKind, b *block, raw []byte, emit fu
 	}
 	s.m.Started = true
 	s.m.OutputBytes += int64(wire.TextLen(raw))
-	s.m.Pieces++
-	s.out = chat.Delta{Kind: kind, Block: b.index, Call: b.call, Answer: b.answer, JSON: s.valid(raw)}
+	s.m.Chunks++
+	s.out = chat.Delta{Kind: kind, Block: b.index, Call: b.call, Response: b.answer, JSON: s.valid(raw)}
 	return emit(&s.out)
 }
 
@@ -234,7 +234,7 @@ func (s *streamDecoder) closeBlock(b *block, emit func(*chat.Delta) error) error
 			return err
 		}
 	case len(b.image) > 0:
-		s.m.Pieces++
+		s.m.Chunks++
 		s.out = chat.Delta{Kind: chat.DeltaImage, Block: b.index, Call: -1, JSON: b.address()}
 		if err := emit(&s.out); err != nil {
 			return err

@@ -94,7 +94,7 @@ func (s *streamDecoder) fail(f *fault.Fault) error {
 }
 
 func (s *streamDecoder) unreadable(cause error) error {
-	return s.fail(upstream.Unreadable(cause))
+	return s.fail(upstream.UnreadableFault(cause))
 }
 
 // begin returns the start once; a stream may lack its own.
@@ -265,7 +265,7 @@ func providerFault(p *chat.ProviderError) *fault.Fault {
 	case http.StatusServiceUnavailable:
 		f.Code = chat.Overloaded
 	case http.StatusBadRequest:
-		if at := (chat.ProviderError{Status: f.StatusCode, Message: p.Message}); hosts.MeaningOf(&at) == chat.ContextLength {
+		if at := (chat.ProviderError{Status: f.StatusCode, Message: p.Message}); hosts.CodeOf(&at) == chat.ContextLength {
 			f.Code = chat.ContextLength
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// NewStreamEncoder implements chat.AnswerWriter.
+// NewStreamEncoder implements chat.ResponseWriter.
 func (Converse) NewStreamEncoder(o *chat.Options) chat.StreamEncoder {
 	return &streamEncoder{o: *o, indexes: map[blockKey]int{}}
 }

@@ -114,7 +114,7 @@ func encodeSystem(e *requestEncoder) error {
 			systemTexts(e, &e.r.Messages[i])
 		}
 	}
-	if e.format == claude.InWords {
+	if e.format == claude.SchemaInPrompt {
 		text(e, chat.JSONInstruction)
 	}
 	if len(e.B) == list {

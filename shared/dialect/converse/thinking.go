@@ -54,7 +54,7 @@ func planThinking(e *requestEncoder) error {
 	case r.Thinking == chat.ThinkingOff:
 		e.think.Mode = chat.ThinkingOff
 	case !thinkingRequested(r):
-	case r.Way != "":
+	case r.UnknownType != "":
 		e.think.Mode, e.think.Budget = chat.ThinkingAdaptive, r.Budget.Value
 	case e.t.Thinking == chat.ThinksAdaptively, e.t.Thinking == chat.ThinksEither && !(r.Thinking == chat.ThinkingBudget && r.Budget.Set):
 		planAdaptive(e, r)
@@ -155,7 +155,7 @@ func checkThinking(e *requestEncoder) error {
 	}
 	turns := encodeTurns(e)
 	err := turns.Check(&e.think, e.t, field, e.loss)
-	e.recalled = turns.Recalled
+	e.recalled = turns.Loaded
 	return err
 }
 
@@ -166,8 +166,8 @@ func encodeTurns(e *requestEncoder) claude.Turns {
 // recall looks up the reasoning that the client did not give back.
 func recall(e *requestEncoder) {
 	turns := encodeTurns(e)
-	turns.Recall()
-	e.recalled = turns.Recalled
+	turns.LoadReasoning()
+	e.recalled = turns.Loaded
 }
 
 // signed reports whether the model takes a reasoning part back.
@@ -208,8 +208,8 @@ var (
 )
 
 // Unmark implements chat.Unmarker.
-func (Converse) Unmark(body []byte) ([]byte, []chat.Lost) {
-	if !chat.HasMarked(body) {
+func (Converse) Unmark(body []byte) ([]byte, []chat.LostField) {
+	if !chat.HasMarkedReasoning(body) {
 		return body, nil
 	}
 	edits, lost := chat.UnmarkBlocks(body, "messages", "content", func(block []byte, at wire.Span) (wire.Edit, bool) {

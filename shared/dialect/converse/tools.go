@@ -54,7 +54,7 @@ func planTools(e *requestEncoder) error {
 		return nil
 	}
 	for i := range e.r.Tools {
-		offered = offered || e.r.Tools[i].Foreign == "" && !e.t.NoTools
+		offered = offered || e.r.Tools[i].ForeignType == "" && !e.t.NoTools
 	}
 	if !offered && e.r.ToolChoice.Forced() {
 		return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider accepts no tools")
@@ -79,15 +79,15 @@ func tools(e *requestEncoder) error {
 	list := len(e.B)
 	if e.format == claude.ByTool {
 		f := &e.r.Format
-		description := chat.AnswerToolDescription
+		description := chat.ResponseToolDescription
 		if f.Description != "" {
 			description += " " + f.Description
 		}
-		toolSpec(e, chat.AnswerTool, description, f.Schema, false)
+		toolSpec(e, chat.ResponseTool, description, f.Schema, false)
 	}
 	for i := range e.r.Tools {
 		t := &e.r.Tools[i]
-		if e.r.ToolChoice.Mode == chat.ToolsNone || t.Foreign != "" {
+		if e.r.ToolChoice.Mode == chat.ToolsNone || t.ForeignType != "" {
 			continue // reported, or written among the additional fields
 		}
 		if e.t.NoTools {
@@ -194,7 +194,7 @@ func single(e *requestEncoder) bool {
 func claudeChoice(e *requestEncoder) {
 	own := 0
 	for i := range e.r.Tools {
-		if e.r.Tools[i].Foreign == "" {
+		if e.r.Tools[i].ForeignType == "" {
 			own++
 		}
 	}
@@ -220,7 +220,7 @@ func foreignTools(e *requestEncoder) {
 	open := false
 	for i := range e.r.Tools {
 		t := &e.r.Tools[i]
-		if t.Foreign == "" || e.r.ToolChoice.Mode == chat.ToolsNone {
+		if t.ForeignType == "" || e.r.ToolChoice.Mode == chat.ToolsNone {
 			continue
 		}
 		raw := claudeTool(t, e.r.Dialect)
@@ -250,7 +250,7 @@ func claudeTool(t *chat.Tool, client string) []byte {
 	d := wire.NewDecoder(t.Raw)
 	var inner []byte
 	for key := range d.Object {
-		if string(key) == t.Foreign && d.Kind() == wire.KindObject {
+		if string(key) == t.ForeignType && d.Kind() == wire.KindObject {
 			inner = d.Raw()
 		}
 	}
@@ -271,7 +271,7 @@ func claudeTool(t *chat.Tool, client string) []byte {
 	if version == "" || in.Err() != nil {
 		return nil
 	}
-	o.Str("name", t.Foreign)
+	o.Str("name", t.ForeignType)
 	o.Str("type", version)
 	o.Close('}')
 	return o.B

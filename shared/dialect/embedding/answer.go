@@ -13,8 +13,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Answer is what a provider gave.
-type Answer struct {
+// Response is what a provider gave.
+type Response struct {
 	Model   string
 	Vectors []Vector
 	Usage   pricing.Usage
@@ -31,7 +31,7 @@ type Vector struct {
 // Append writes the client's answer: {"object":"list","data":[...],"model":...,
 // "usage":{"prompt_tokens":n,"total_tokens":n}}. Vectors must be one for each
 // input. Usage is estimated when the provider reports none.
-func (a *Answer) Append(dst []byte, req *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
+func (a *Response) Append(dst []byte, req *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
 	r, err := Read(req.Body)
 	if err != nil {
 		return dst, chat.Meter{}, err
@@ -73,7 +73,7 @@ func (a *Answer) Append(dst []byte, req *chat.TranslatorRequest) ([]byte, chat.M
 
 // usage writes usage, which OpenAI's shape always has. Where the provider reports none, it
 // is an estimate.
-func (a *Answer) usage(o *upstream.Object, r *Request) {
+func (a *Response) usage(o *upstream.Object, r *Request) {
 	n := a.ReportedTokens
 	switch {
 	case n.Set:
@@ -135,9 +135,9 @@ func ReadList(d *wire.Decoder) []Vector {
 
 // readOpenAI reads a response in the OpenAI format, with usage that may only contain the
 // total. An error in it is returned as the provider's.
-func readOpenAI(body []byte) (*Answer, error) {
+func readOpenAI(body []byte) (*Response, error) {
 	d := wire.NewDecoder(body)
-	a := &Answer{}
+	a := &Response{}
 	for key := range d.Object {
 		switch string(key) {
 		case "model":
@@ -176,7 +176,7 @@ func readOpenAI(body []byte) (*Answer, error) {
 	return a, nil
 }
 
-func (a *Answer) data(d *wire.Decoder) {
+func (a *Response) data(d *wire.Decoder) {
 	a.Vectors = []Vector{}
 	for i := range d.Array {
 		v := Vector{Index: i}

@@ -188,8 +188,8 @@ func (r *Request) AtMost(limit int) error {
 // Member finds one of the extra members.
 func (r *Request) Member(name string) []byte { return r.Extra.Find(name) }
 
-// Word is an extra member that must be a string; "" when it is absent.
-func (r *Request) Word(name string) (string, error) {
+// StringField is an extra member that must be a string; "" when it is absent.
+func (r *Request) StringField(name string) (string, error) {
 	raw := r.Member(name)
 	if raw == nil {
 		return "", nil
@@ -197,16 +197,16 @@ func (r *Request) Word(name string) (string, error) {
 	return wire.ScanString(raw, name)
 }
 
-// Lose reports members that are not in carried: dimensions, user and the extra members, by
+// ReportLoss reports members that are not in carried: dimensions, user and the extra members, by
 // their names.
-func (r *Request) Lose(loss *chat.Loss, carried ...string) {
+func (r *Request) ReportLoss(loss *chat.Loss, carried ...string) {
 	if r.Dimensions.Set && !slices.Contains(carried, "dimensions") {
-		loss.Add("dimensions", upstream.NotTaken)
+		loss.Add("dimensions", upstream.UnsupportedField)
 	}
 	if r.User != "" {
-		loss.Add("user", upstream.NotTaken)
+		loss.Add("user", upstream.UnsupportedField)
 	}
-	r.Extra.Report(loss, upstream.NotTaken, carried...)
+	r.Extra.Report(loss, upstream.UnsupportedField, carried...)
 }
 
 // Pass writes the extra members that the provider knows by the same names.

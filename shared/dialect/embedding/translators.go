@@ -28,7 +28,7 @@ func (Voyage) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte
 	if err != nil {
 		return dst, "", err
 	}
-	r.Lose(a.Loss, "dimensions", "input_type", "truncation", "output_dimension", "output_dtype")
+	r.ReportLoss(a.Loss, "dimensions", "input_type", "truncation", "output_dimension", "output_dtype")
 	o := upstream.Begin(dst)
 	o.Str("model", a.Model)
 	r.Pass(o, "input_type", "truncation", "output_dimension", "output_dtype")
@@ -72,7 +72,7 @@ func (Jina) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, 
 	if err != nil {
 		return dst, "", err
 	}
-	r.Lose(a.Loss, "dimensions", "task", "late_chunking", "truncate", "normalized", "embedding_type", "return_multivector")
+	r.ReportLoss(a.Loss, "dimensions", "task", "late_chunking", "truncate", "normalized", "embedding_type", "return_multivector")
 	o := upstream.Begin(dst)
 	o.Str("model", a.Model)
 	r.Pass(o, "task", "late_chunking", "truncate", "normalized", "embedding_type", "return_multivector")
@@ -122,7 +122,7 @@ func (Nomic) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte,
 	if err != nil {
 		return dst, "", err
 	}
-	r.Lose(a.Loss, "dimensions", "task_type", "input_type", "dimensionality", "long_text_mode", "max_tokens_per_text")
+	r.ReportLoss(a.Loss, "dimensions", "task_type", "input_type", "dimensionality", "long_text_mode", "max_tokens_per_text")
 	o := upstream.Begin(dst)
 	o.Str("model", a.Model)
 	r.Pass(o, "task_type", "dimensionality", "long_text_mode", "max_tokens_per_text")
@@ -142,7 +142,7 @@ func (Nomic) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte,
 // DecodeResponse implements chat.Translator.
 func (Nomic) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
-	var read Answer
+	var read Response
 	for key := range d.Object {
 		switch string(key) {
 		case "embeddings":

@@ -232,8 +232,8 @@ type Output struct {
 // Start begins a new output over the bytes that are about to be read.
 func (s *Splitter) Start(o *Output) { o.buf, o.n = s.in, 0 }
 
-// Over begins a new output over buf.
-func (o *Output) Over(buf []byte) { o.buf, o.n = buf, 0 }
+// Reset begins a new output over buf.
+func (o *Output) Reset(buf []byte) { o.buf, o.n = buf, 0 }
 
 // Add appends b, a part of the input or of no more bytes than were read.
 func (o *Output) Add(b []byte) {

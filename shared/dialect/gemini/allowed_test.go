@@ -22,7 +22,7 @@ func TestFunctionsThatAreNotAllowedAreNotOffered(t *testing.T) {
 			}
 			got := ""
 			for _, tool := range r.Tools {
-				if tool.Foreign == "" {
+				if tool.ForeignType == "" {
 					got += tool.Name + " "
 				}
 			}

@@ -28,7 +28,7 @@ func path(m *chat.Message, p *chat.Part) string {
 		return at
 	case p.Kind == chat.Call:
 		return at + "." + indexed("tool_calls", p.At)
-	case m.Plain:
+	case m.IsString:
 		return at + ".content"
 	}
 	return at + "." + indexed("content", p.At)

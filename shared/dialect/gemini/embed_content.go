@@ -30,7 +30,7 @@ func (VertexEmbedContent) EncodeRequest(dst, body []byte, a *chat.TranslatorRequ
 	if err := r.AtMost(1); err != nil {
 		return dst, "", err
 	}
-	r.Lose(a.Loss, "dimensions", "task_type", "taskType", "title", "auto_truncate")
+	r.ReportLoss(a.Loss, "dimensions", "task_type", "taskType", "title", "auto_truncate")
 	o := upstream.Begin(dst)
 	if err := appendEmbed(o, r, 0); err != nil {
 		return dst, "", err
@@ -120,7 +120,7 @@ func (VertexEmbedContent) DecodeResponse(dst, answer []byte, _ http.Header, a *c
 // counts beside it.
 func embedded(dst, answer []byte, a *chat.TranslatorRequest, member string, read func(*wire.Decoder) []embedding.Vector) ([]byte, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
-	var got embedding.Answer
+	var got embedding.Response
 	var u counts
 	for key := range d.Object {
 		switch string(key) {
@@ -137,7 +137,7 @@ func embedded(dst, answer []byte, a *chat.TranslatorRequest, member string, read
 }
 
 // finish appends the client's answer with the vectors that d has read.
-func finish(dst, answer []byte, d *wire.Decoder, got *embedding.Answer, a *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
+func finish(dst, answer []byte, d *wire.Decoder, got *embedding.Response, a *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
 	switch err := d.End(); {
 	case err != nil:
 		return dst, chat.Meter{}, upstream.Invalid("The provider's response is not JSON", err)
@@ -180,7 +180,7 @@ func (x *extras) sort(e *requestEncoder) {
 		case f.Name == "store" && kind == wire.KindBool && e.t.Provider == "google":
 			x.store = f.Raw
 		case f.Name == "audio":
-			e.loss.AddAnswer(f.Name, notTaken)
+			e.loss.AddResponse(f.Name, notTaken)
 		default:
 			e.loss.Add(f.Name, notTaken)
 		}

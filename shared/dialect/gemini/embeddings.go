@@ -35,7 +35,7 @@ func (Embeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]
 	if err := r.AtMost(maxBatch); err != nil {
 		return dst, "", err
 	}
-	r.Lose(a.Loss, "dimensions", "task_type", "taskType", "title")
+	r.ReportLoss(a.Loss, "dimensions", "task_type", "taskType", "title")
 	o := upstream.Begin(dst)
 	o.Key("requests")
 	o.Open('[')
@@ -54,11 +54,11 @@ func (Embeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]
 
 // purpose reads what the vectors are for.
 func purpose(r *embedding.Request) (task, title string, err error) {
-	if task, err = r.Word("task_type"); task == "" && err == nil {
-		task, err = r.Word("taskType")
+	if task, err = r.StringField("task_type"); task == "" && err == nil {
+		task, err = r.StringField("taskType")
 	}
 	if err == nil {
-		title, err = r.Word("title")
+		title, err = r.StringField("title")
 	}
 	return strings.ToUpper(task), title, err
 }
@@ -132,10 +132,10 @@ func (VertexEmbeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorReques
 	}
 	o := upstream.Begin(dst)
 	if multimodal(a.Model) {
-		r.Lose(a.Loss, "dimensions", "labels")
+		r.ReportLoss(a.Loss, "dimensions", "labels")
 		err = bothInstances(o, r)
 	} else {
-		r.Lose(a.Loss, "dimensions", "task_type", "taskType", "title", "auto_truncate", "labels")
+		r.ReportLoss(a.Loss, "dimensions", "task_type", "taskType", "title", "auto_truncate", "labels")
 		err = textInstances(o, r)
 	}
 	if err != nil {
@@ -215,7 +215,7 @@ func bothInstances(o *upstream.Object, r *embedding.Request) error {
 // DecodeResponse implements chat.Translator.
 func (VertexEmbeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
-	var read embedding.Answer
+	var read embedding.Response
 	var tokens chat.Opt[int64]
 	for key := range d.Object {
 		if string(key) != "predictions" || d.Kind() != wire.KindArray {

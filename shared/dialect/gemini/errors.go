@@ -153,7 +153,7 @@ func (s *errorBody) fault() *fault.Fault {
 		f.Code, f.StatusCode = chat.Overloaded, http.StatusServiceUnavailable
 	case p.Status == 413:
 		f.Code = chat.ContextLength
-	case hosts.MeaningOf(p) == chat.ContextLength:
+	case hosts.CodeOf(p) == chat.ContextLength:
 		f.Code = chat.ContextLength
 	}
 	return f

@@ -58,7 +58,7 @@ func (f *meter) candidates(raw []byte) {
 		f.found = max(f.found, c.searches)
 		if len(c.parts) > 2 {
 			f.m.Started = true
-			f.m.Pieces++
+			f.m.Chunks++
 			f.m.OutputBytes += outputLen(c.parts)
 		}
 		if c.native != "" {
@@ -201,7 +201,7 @@ func (f *filter) look(e *events.Event) bool {
 	}
 	if err := f.read(e.Data); err != nil {
 		if !f.m.Complete { // data after a complete response is dropped
-			f.m.Err, f.fail = upstream.Unreadable(err), true
+			f.m.Err, f.fail = upstream.UnreadableFault(err), true
 		}
 		return false
 	}

@@ -62,18 +62,18 @@ func (p *pictured) read(body []byte, a *chat.TranslatorRequest) error {
 			p.compression = chat.Some(d.Int())
 		case "response_format":
 			if d.Str() == "url" {
-				a.Loss.AddAnswer(name, "images are returned as b64_json")
+				a.Loss.AddResponse(name, "images are returned as b64_json")
 			}
 		case "aspectRatio", "aspect_ratio", "seed", "negativePrompt", "negative_prompt", "personGeneration", "person_generation", "safetySetting", "safety_setting",
 			"addWatermark", "add_watermark", "enhancePrompt", "enhance_prompt", "language", "storageUri", "storage_uri", "guidanceScale", "guidance_scale", "sampleImageSize", "sample_image_size":
 			own := camel(name)
 			if vertexOnly[own] && a.ProviderName == "google" {
-				a.Loss.Add(name, upstream.NotTaken)
+				a.Loss.Add(name, upstream.UnsupportedField)
 				continue
 			}
 			p.pass = append(p.pass, chat.Field{Name: own, Raw: upstream.Clone(d.Raw())})
 		default:
-			a.Loss.Add(name, upstream.NotTaken)
+			a.Loss.Add(name, upstream.UnsupportedField)
 		}
 	}
 	return d.End()

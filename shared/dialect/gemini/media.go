@@ -143,12 +143,12 @@ func (Generate) Check(body []byte, c *chat.Checked) error { return check(body, c
 // DecodeRequest implements chat.RequestReader.
 func (Generate) DecodeRequest(body []byte) (*chat.Request, error) { return decodeRequest(body) }
 
-// EncodeResponse implements chat.AnswerWriter.
+// EncodeResponse implements chat.ResponseWriter.
 func (Generate) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	return encodeResponse(dst, r, o)
 }
 
-// NewStreamEncoder implements chat.AnswerWriter.
+// NewStreamEncoder implements chat.ResponseWriter.
 func (Generate) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return &streamEncoder{o: *o} }
 
 // AppendError implements chat.ErrorWriter.
@@ -172,7 +172,7 @@ func (Generate) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss 
 	return encodeRequest(dst, r, t, loss)
 }
 
-// DecodeResponse implements chat.AnswerReader.
+// DecodeResponse implements chat.ResponseReader.
 func (Generate) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
 	r, f := decodeResponse(body, t)
 	if f != nil {
@@ -181,7 +181,7 @@ func (Generate) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, err
 	return r, nil
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
+// NewStreamDecoder implements chat.ResponseReader.
 func (Generate) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return &streamDecoder{t: t} }
 
 // DecodeError implements chat.ErrorReader.
@@ -214,11 +214,11 @@ func DecodeCounted(body []byte) (*chat.Request, error) {
 	return decodeRequest(body)
 }
 
-// Held implements chat.AnswerWriter.
-func (Generate) Held(*chat.Options) chat.Held {
-	return chat.Held{
-		Holds:  chat.HoldsChoices | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsImages | chat.HoldsCalls | chat.HoldsMoreCalls,
-		Choice: "candidates", Content: "content.parts",
+// Support implements chat.ResponseWriter.
+func (Generate) Support(*chat.Options) chat.ResponseSupport {
+	return chat.ResponseSupport{
+		Features: chat.HoldsChoices | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsImages | chat.HoldsCalls | chat.HoldsMoreCalls,
+		Choice:   "candidates", Content: "content.parts",
 		Broken: chat.BrokenStop, CompleteCalls: true,
 	}
 }

@@ -275,7 +275,7 @@ func (q *requestDecoder) tool() {
 			own := string(key)
 			raw := append(wire.AppendJSONString([]byte(`{"type":`), own), ',')
 			raw = append(append(append(wire.AppendJSONString(raw, own), ':'), d.Raw()...), '}')
-			q.r.Tools = append(q.r.Tools, chat.Tool{Name: own, Foreign: own, Raw: raw})
+			q.r.Tools = append(q.r.Tools, chat.Tool{Name: own, ForeignType: own, Raw: raw})
 			continue
 		}
 		for range d.Array {
@@ -322,7 +322,7 @@ func (q *requestDecoder) toolConfig() {
 				case "ANY":
 					c.Mode = chat.ToolsRequired
 				default:
-					c.Mode, c.Word = chat.ToolsAuto, strings.ToLower(word)
+					c.Mode, c.HostMode = chat.ToolsAuto, strings.ToLower(word)
 				}
 			case "allowedFunctionNames":
 				for range d.Array {
@@ -341,7 +341,7 @@ func (q *requestDecoder) offer() {
 	if len(q.allowed) < 2 {
 		return
 	}
-	q.r.Tools = slices.DeleteFunc(q.r.Tools, func(t chat.Tool) bool { return t.Foreign == "" && !slices.Contains(q.allowed, t.Name) })
+	q.r.Tools = slices.DeleteFunc(q.r.Tools, func(t chat.Tool) bool { return t.ForeignType == "" && !slices.Contains(q.allowed, t.Name) })
 }
 
 // config reads generationConfig.

@@ -36,7 +36,7 @@ type requestEncoder struct {
 
 func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	e := &requestEncoder{b: dst, r: r, t: t, loss: loss}
-	r.HiddenAnswer = false
+	r.HiddenResponse = false
 	if err := r.Rename(maxToolName); err != nil {
 		return dst, err
 	}
@@ -228,7 +228,7 @@ func generationConfig(e *requestEncoder) error {
 	} else {
 		e.b = append(e.b, '}')
 	}
-	r.Lose(e.loss, notTaken, "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "service_tier")
+	r.ReportLoss(e.loss, notTaken, "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "service_tier")
 	if c := r.Completion; c != nil {
 		report(e, "suffix", c.Suffix != "")
 	}

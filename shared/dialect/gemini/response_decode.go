@@ -290,10 +290,10 @@ func planRecalls(e *requestEncoder) {
 // recalled looks up the stored signature of the first call of a turn, for a client that
 // cannot return it.
 func recalled(e *requestEncoder, id string) string {
-	if e.unrecalled--; e.r.Recall == nil || id == "" || e.unrecalled >= 0 {
+	if e.unrecalled--; e.r.LoadReasoning == nil || id == "" || e.unrecalled >= 0 {
 		return ""
 	}
-	for _, p := range e.r.Recall(id) {
+	for _, p := range e.r.LoadReasoning(id) {
 		if p.Kind == chat.Reasoned && p.Text == "" {
 			if v := own(e.t, p.Signature); v != "" {
 				return v

@@ -39,7 +39,7 @@ func tail(dst []byte, id, model string, u *pricing.Usage, o *chat.Options) []byt
 	if model == "" {
 		model = o.Model
 	}
-	id = o.AnswerID(id, "")
+	id = o.ResponseID(id, "")
 	dst = append(dst, `,"modelVersion":`...)
 	dst = wire.AppendJSONString(dst, model)
 	dst = append(dst, `,"responseId":`...)
@@ -300,7 +300,7 @@ var (
 )
 
 // Unmark implements chat.Unmarker. A call keeps the value for calls that another model has made.
-func (Generate) Unmark(body []byte) ([]byte, []chat.Lost) {
+func (Generate) Unmark(body []byte) ([]byte, []chat.LostField) {
 	if !bytes.Contains(body, encodedMark) {
 		return body, nil
 	}

@@ -39,7 +39,7 @@ func (s *streamDecoder) close(ch *streamChoice, emit func(*chat.Delta) error) er
 func (s *streamDecoder) piece(ch *streamChoice, kind chat.DeltaKind, raw, logprobs []byte, emit func(*chat.Delta) error) error {
 	s.m.Started = true
 	s.m.OutputBytes += int64(wire.TextLen(raw))
-	s.m.Pieces++
+	s.m.Chunks++
 	if !utf8.Valid(raw) {
 		s.scratch = wire.AppendJSONString(s.scratch[:0], wire.AppendUnquoted(nil, raw))
 		raw = s.scratch
@@ -153,7 +153,7 @@ func (s *streamDecoder) call(ch *streamChoice, p *part, signature string, emit f
 	s.m.Started = true
 	args := p.arguments()
 	s.m.OutputBytes += int64(len(p.callName) + len(args))
-	s.m.Pieces++
+	s.m.Chunks++
 	id := s.ids.id(p.callID, s.h.id, ch.index, ch.calls)
 	if len(ch.pending) > 0 {
 		s.signed = append(s.signed, chat.Signed{ToolCallID: id, Parts: ch.pending})

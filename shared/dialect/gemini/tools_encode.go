@@ -43,7 +43,7 @@ func planTools(e *requestEncoder) error {
 		t := &r.Tools[i]
 		_, own := builtins[t.Name]
 		switch {
-		case e.t.NoTools, t.Foreign != "" && !own:
+		case e.t.NoTools, t.ForeignType != "" && !own:
 			e.loss.Add(toolPath(e, i), notTaken)
 			e.tools.skip[i] = true
 		case own:
@@ -148,10 +148,10 @@ func jsonSchema(e *requestEncoder, raw []byte) {
 // gave: the parameters of a function, or the member named like the tool's type.
 func builtin(e *requestEncoder, t *chat.Tool, own string) {
 	settings := []byte(t.Schema)
-	if t.Foreign != "" {
+	if t.ForeignType != "" {
 		d := wire.NewDecoder(t.Raw)
 		for key := range d.Object {
-			if string(key) == t.Foreign && d.Kind() == wire.KindObject {
+			if string(key) == t.ForeignType && d.Kind() == wire.KindObject {
 				settings = d.Raw()
 			}
 		}
@@ -183,7 +183,7 @@ func toolConfig(e *requestEncoder) {
 	mode := ""
 	switch e.r.ToolChoice.Mode {
 	case chat.ToolsAuto:
-		if mode = "AUTO"; e.r.ToolChoice.Word == validated {
+		if mode = "AUTO"; e.r.ToolChoice.HostMode == validated {
 			mode = "VALIDATED"
 		}
 	case chat.ToolsNone:

@@ -14,10 +14,10 @@ import (
 // under other names. Each chunk of a stream repeats it completely; a count that a later chunk
 // omits is retained.
 type counts struct {
-	prompt, cached, candidates, thoughts, toolUse, total upstream.Known
-	audioIn, imageIn                                     upstream.Known
-	audioCached, imageCached                             upstream.Known
-	audioOut, imageOut                                   upstream.Known
+	prompt, cached, candidates, thoughts, toolUse, total upstream.OptionalCount
+	audioIn, imageIn                                     upstream.OptionalCount
+	audioCached, imageCached                             upstream.OptionalCount
+	audioOut, imageOut                                   upstream.OptionalCount
 	searches                                             int64  // only in interactions
 	mode                                                 string // in which it was served
 }
@@ -64,7 +64,7 @@ func (c *counts) readMode(d *wire.Decoder) {
 
 // byModality reads [{modality,tokenCount}] for the kinds that have prices of their own.
 // Interactions call the count tokens, and write modalities in small letters.
-func byModality(d *wire.Decoder, audio, image *upstream.Known) {
+func byModality(d *wire.Decoder, audio, image *upstream.OptionalCount) {
 	if d.Kind() != wire.KindArray {
 		d.Skip()
 		return
@@ -74,7 +74,7 @@ func byModality(d *wire.Decoder, audio, image *upstream.Known) {
 			continue
 		}
 		modality := ""
-		var n upstream.Known
+		var n upstream.OptionalCount
 		for key := range d.Object {
 			switch string(key) {
 			case "modality":
@@ -97,7 +97,7 @@ func byModality(d *wire.Decoder, audio, image *upstream.Known) {
 // the provider's total if it is not the sum.
 func (c *counts) classes(u *pricing.Usage, searches int64) (total int64) {
 	*u = pricing.Usage{}
-	part := func(sum *int64, class pricing.Class, k upstream.Known) {
+	part := func(sum *int64, class pricing.Class, k upstream.OptionalCount) {
 		if k == 0 {
 			return
 		}
@@ -153,11 +153,11 @@ func ReadUsage(raw []byte) (u pricing.Usage, prompt int64) {
 }
 
 // less is a count without a part of it.
-func less(k, part upstream.Known) upstream.Known {
+func less(k, part upstream.OptionalCount) upstream.OptionalCount {
 	if k == 0 {
 		return 0
 	}
-	return upstream.Known(max(k.Get()-part.Get(), 0) + 1)
+	return upstream.OptionalCount(max(k.Get()-part.Get(), 0) + 1)
 }
 
 // appendUsage writes a usageMetadata object.
@@ -237,7 +237,7 @@ func searchesOf(d *wire.Decoder) (searches int64) {
 		if d.Kind() != wire.KindObject {
 			continue
 		}
-		kind, n := "", upstream.Known(0)
+		kind, n := "", upstream.OptionalCount(0)
 		for key := range d.Object {
 			switch string(key) {
 			case "type":

@@ -66,10 +66,10 @@ var Balances = []Refusal{
 	{Code: "enforced_spend_limit_reached", Host: "anthropic"},        // docs.claude.com/en/api/errors, 2026-11-28
 }
 
-// MeaningOf returns the code of an error for clients, independent of the host:
+// CodeOf returns the code of an error for clients, independent of the host:
 // chat.InsufficientQuota, chat.ContextLength, or nothing. Words only count if they cannot
 // be those of a rate limit or of a failed host: "too many tokens" is used for both.
-func MeaningOf(p *chat.ProviderError) fault.Code {
+func CodeOf(p *chat.ProviderError) fault.Code {
 	words := strings.ToLower(p.Message)
 	if p.Status == http.StatusPaymentRequired || matches(Balances, p, words) {
 		return chat.InsufficientQuota

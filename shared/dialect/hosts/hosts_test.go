@@ -38,7 +38,7 @@ func TestRowsNameTheirSources(t *testing.T) {
 			}
 		}
 	}
-	if want := len(Stops) + len(Overflows) + len(Balances) + len(Thinkers) + len(Leasts) + len(Reasoners) + len(Lengths); rows != want {
+	if want := len(Stops) + len(Overflows) + len(Balances) + len(ThinkingControls) + len(MinEfforts) + len(Reasoners) + len(Lengths); rows != want {
 		t.Errorf("%d rows are found, the tables have %d", rows, want)
 	}
 }
@@ -51,15 +51,15 @@ var (
 func TestStopsHaveOneMeaningAndASource(t *testing.T) {
 	seen := map[string]bool{"stop": true, "length": true, "tool_calls": true, "content_filter": true}
 	for _, s := range Stops {
-		if seen[s.Word] {
-			t.Errorf("%s has two rows", s.Word)
+		if seen[s.Name] {
+			t.Errorf("%s has two rows", s.Name)
 		}
-		seen[s.Word] = true
+		seen[s.Name] = true
 		if s.Failed != (s.Reason == chat.StopUnknown) {
-			t.Errorf("%s: a row has a reason or fails, not both", s.Word)
+			t.Errorf("%s: a row has a reason or fails, not both", s.Name)
 		}
-		if reason, failed := StopOf([]byte(s.Word)); reason != s.Reason || failed != s.Failed {
-			t.Errorf("%s: %v, %t", s.Word, reason, failed)
+		if reason, failed := StopOf([]byte(s.Name)); reason != s.Reason || failed != s.Failed {
+			t.Errorf("%s: %v, %t", s.Name, reason, failed)
 		}
 	}
 	if reason, failed := StopOf([]byte("of_tomorrow")); reason != chat.StopUnknown || failed {
@@ -100,7 +100,7 @@ var refusals = []struct {
 func TestErrorsOfHostsMeanWhatAgentsActOn(t *testing.T) {
 	for _, r := range refusals {
 		p := &chat.ProviderError{Status: r.status, Code: r.code, Type: r.typ, Message: r.message}
-		if got := MeaningOf(p); got != r.want {
+		if got := CodeOf(p); got != r.want {
 			t.Errorf("%s: %q means %q, want %q", r.host, r.message, got, r.want)
 		}
 	}
@@ -116,14 +116,14 @@ func TestErrorsOfHostsMeanWhatAgentsActOn(t *testing.T) {
 
 func TestThinkersHaveASource(t *testing.T) {
 	seen := map[string]bool{}
-	for _, h := range Thinkers {
-		if seen[h.Host] || h.Switch == NoSwitch || ThinkerOf(h.Host) == nil {
+	for _, h := range ThinkingControls {
+		if seen[h.Host] || h.Switch == NoSwitch || ThinkingControlOf(h.Host) == nil {
 			t.Errorf("%s: two rows, or a row without a switch", h.Host)
 		}
 		seen[h.Host] = true
 	}
 	for effort, want := range map[string]string{"medium": "high", "high": "high", "low": "low", "xhigh": "max", "max": "max"} {
-		if got := ThinkerOf("deepseek").Effort(effort); got != want {
+		if got := ThinkingControlOf("deepseek").Effort(effort); got != want {
 			t.Errorf("%s becomes %s, want %s", effort, got, want)
 		}
 	}
@@ -136,10 +136,10 @@ func TestReasonersHaveASource(t *testing.T) {
 			t.Errorf("%s: two rows, or the member %q", r.Host, r.Field)
 		}
 		seen[r.Host] = true
-		own := chat.Part{Kind: chat.Reasoned, Text: "hm", Signature: r.Mark()}
-		twice := chat.Part{Kind: chat.Reasoned, Text: "hm", Signature: chat.MarkSigned("openai.responses", r.Mark())}
+		own := chat.Part{Kind: chat.Reasoned, Text: "hm", Signature: r.Signature()}
+		twice := chat.Part{Kind: chat.Reasoned, Text: "hm", Signature: chat.MarkSigned("openai.responses", r.Signature())}
 		other := chat.Part{Kind: chat.Reasoned, Text: "hm", Signature: chat.MarkSigned(reasonedBy, "elsewhere")}
-		if !r.Takes(&own) || !r.Takes(&twice) || r.Takes(&other) || r.Takes(&chat.Part{Kind: chat.Reasoned, Text: "hm", Signature: "c2ln"}) {
+		if !r.Accepts(&own) || !r.Accepts(&twice) || r.Accepts(&other) || r.Accepts(&chat.Part{Kind: chat.Reasoned, Text: "hm", Signature: "c2ln"}) {
 			t.Errorf("%s takes what others have signed, or not its own", r.Host)
 		}
 	}
@@ -147,17 +147,17 @@ func TestReasonersHaveASource(t *testing.T) {
 
 func TestLengthsHaveASourceAndHold(t *testing.T) {
 	for _, l := range Lengths {
-		if got := lengthOf(l.Host, l.Field); got.Most != l.Most || l.Most < 32 {
+		if got := lengthOf(l.Host, l.Field); got.Max != l.Max || l.Max < 32 {
 			t.Errorf("%s %s has two rows, or no room for a hash", l.Host, l.Field)
 		}
 		if l.Field != "user" {
 			continue
 		}
-		for n := range 2 * l.Most {
+		for n := range 2 * l.Max {
 			var loss chat.Loss
 			user := strings.Repeat("\u00e9", n)
 			sent := User(l.Host, user, &loss)
-			fits := n >= l.Least && n <= l.Most
+			fits := n >= l.Min && n <= l.Max
 			if again := User(l.Host, user, &chat.Loss{}); sent != again || fits != (sent == user) || fits != loss.Empty() || !fits && len(sent) != 32 {
 				t.Errorf("%s: %d characters become %q, lost %q", l.Host, n, sent, loss.Header())
 			}

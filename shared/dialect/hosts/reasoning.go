@@ -35,19 +35,19 @@ func ReasonerOf(provider string) *Reasoner {
 // reasonedBy begins the mark of reasoning that a host of this shape gave.
 const reasonedBy = "openai.chat"
 
-// Mark returns the signature with which clients receive the host's reasoning, "" for nil.
+// Signature returns the signature with which clients receive the host's reasoning, "" for nil.
 // Clients discard reasoning without one. It only identifies the host: the text itself is
 // beside it, and the client could send any other text to the host as well.
-func (r *Reasoner) Mark() string {
+func (r *Reasoner) Signature() string {
 	if r == nil {
 		return ""
 	}
 	return chat.MarkSigned(reasonedBy, r.Host)
 }
 
-// Takes reports whether the host takes a part of reasoning back: one that it gave, or one
+// Accepts reports whether the host takes a part of reasoning back: one that it gave, or one
 // without any signature.
-func (r *Reasoner) Takes(p *chat.Part) bool {
+func (r *Reasoner) Accepts(p *chat.Part) bool {
 	if r == nil || p.Kind != chat.Reasoned || p.Text == "" {
 		return false
 	}

@@ -21,37 +21,37 @@ const (
 	EffortOnly            // reasoning_effort alone
 )
 
-// Thinker is the way in which requests to a host control thinking.
-type Thinker struct {
+// ThinkingControl is the way in which requests to a host control thinking.
+type ThinkingControl struct {
 	Host   string // id of the provider
 	Switch Switch
 	// Efforts are the values of reasoning_effort that a budget may become, from the lowest,
 	// separated by spaces; empty: a budget becomes no effort.
 	Efforts string
-	// Known: only models that are known to reason get the field, because the others of
+	// KnownOnly: only models that are known to reason get the field, because the others of
 	// this host reject it.
-	Known bool
+	KnownOnly bool
 }
 
-// Thinkers are the hosts with a known switch. Those with ThinkingType and EnableThinking
+// ThinkingControls are the hosts with a known switch. Those with ThinkingType and EnableThinking
 // think by default.
-var Thinkers = []Thinker{
-	{Host: "openai", Switch: EffortOnly, Efforts: "low medium high xhigh"},                    // platform.openai.com/docs/api-reference/chat/create (reasoning_effort), 2026-11-28
-	{Host: "azure-openai", Switch: EffortOnly, Efforts: "low medium high xhigh", Known: true}, // learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning; anomalyco/opencode#14611 (xhigh), 2026-11-29
-	{Host: "openrouter", Switch: EffortOnly, Efforts: "low medium high xhigh"},                // openrouter.ai/docs/use-cases/reasoning-tokens; enricoros/big-AGI#940 (reasoning_effort), 2026-11-29
-	{Host: "deepseek", Switch: ThinkingType, Efforts: "low high max"},                         // api-docs.deepseek.com/guides/thinking_mode, 2026-11-29
-	{Host: "moonshot", Switch: ThinkingType},                                                  // platform.kimi.ai/docs/api/models-overview; anomalyco/models.dev#2294, 2026-11-29
-	{Host: "z-ai", Switch: ThinkingType},                                                      // docs.z.ai/api-reference/llm/chat-completion (thinking.type); theopenco/llmgateway#3152, 2026-11-29
-	{Host: "zhipu", Switch: ThinkingType},                                                     // docs.bigmodel.cn (thinking.type); esengine/DeepSeek-Reasonix#5059, 2026-11-29
-	{Host: "byteplus", Switch: ThinkingType},                                                  // langgenius/dify-official-plugins#1187; chatboxai/chatbox#3548 (thinking.type of Ark), 2026-11-29
-	{Host: "dashscope", Switch: EnableThinking},                                               // help.aliyun.com/en/model-studio/deep-thinking (enable_thinking, thinking_budget), 2026-11-29
-	{Host: "siliconflow", Switch: EnableThinking},                                             // CherryHQ/cherry-studio#14782 (thinking is not accepted); anomalyco/models.dev#2508 (thinking_budget), 2026-11-29
+var ThinkingControls = []ThinkingControl{
+	{Host: "openai", Switch: EffortOnly, Efforts: "low medium high xhigh"},                        // platform.openai.com/docs/api-reference/chat/create (reasoning_effort), 2026-11-28
+	{Host: "azure-openai", Switch: EffortOnly, Efforts: "low medium high xhigh", KnownOnly: true}, // learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning; anomalyco/opencode#14611 (xhigh), 2026-11-29
+	{Host: "openrouter", Switch: EffortOnly, Efforts: "low medium high xhigh"},                    // openrouter.ai/docs/use-cases/reasoning-tokens; enricoros/big-AGI#940 (reasoning_effort), 2026-11-29
+	{Host: "deepseek", Switch: ThinkingType, Efforts: "low high max"},                             // api-docs.deepseek.com/guides/thinking_mode, 2026-11-29
+	{Host: "moonshot", Switch: ThinkingType},                                                      // platform.kimi.ai/docs/api/models-overview; anomalyco/models.dev#2294, 2026-11-29
+	{Host: "z-ai", Switch: ThinkingType},                                                          // docs.z.ai/api-reference/llm/chat-completion (thinking.type); theopenco/llmgateway#3152, 2026-11-29
+	{Host: "zhipu", Switch: ThinkingType},                                                         // docs.bigmodel.cn (thinking.type); esengine/DeepSeek-Reasonix#5059, 2026-11-29
+	{Host: "byteplus", Switch: ThinkingType},                                                      // langgenius/dify-official-plugins#1187; chatboxai/chatbox#3548 (thinking.type of Ark), 2026-11-29
+	{Host: "dashscope", Switch: EnableThinking},                                                   // help.aliyun.com/en/model-studio/deep-thinking (enable_thinking, thinking_budget), 2026-11-29
+	{Host: "siliconflow", Switch: EnableThinking},                                                 // CherryHQ/cherry-studio#14782 (thinking is not accepted); anomalyco/models.dev#2508 (thinking_budget), 2026-11-29
 }
 
-// ThinkerOf returns the row of a provider, nil if there is none.
-func ThinkerOf(provider string) *Thinker {
-	for i := range Thinkers {
-		if t := &Thinkers[i]; t.Host == provider {
+// ThinkingControlOf returns the row of a provider, nil if there is none.
+func ThinkingControlOf(provider string) *ThinkingControl {
+	for i := range ThinkingControls {
+		if t := &ThinkingControls[i]; t.Host == provider {
 			return t
 		}
 	}
@@ -59,7 +59,7 @@ func ThinkerOf(provider string) *Thinker {
 }
 
 // Effort returns the effort of this host that is nearest to effort, not below it.
-func (t *Thinker) Effort(effort string) string {
+func (t *ThinkingControl) Effort(effort string) string {
 	nearest := effort
 	for _, known := range strings.Fields(t.Efforts) {
 		if nearest = known; chat.EffortRank(known) >= chat.EffortRank(effort) {
@@ -69,14 +69,14 @@ func (t *Thinker) Effort(effort string) string {
 	return nearest
 }
 
-// Least is the lowest effort of models controlled by an effort.
-type Least struct {
+// MinEffort is the lowest effort of models controlled by an effort.
+type MinEffort struct {
 	Model  string // beginning of the model's name; longer ones come first
 	Effort string
 }
 
-// Leasts are the efforts that mean no thinking. A model without a row gets none.
-var Leasts = []Least{
+// MinEfforts are the efforts that mean no thinking. A model without a row gets none.
+var MinEfforts = []MinEffort{
 	{"gpt-5.", "none"},     // developers.openai.com/api/docs/guides/reasoning, 2026-11-28
 	{"gpt-5-pro", "high"},  // developers.openai.com/api/docs/models/gpt-5-pro, 2026-11-28
 	{"gpt-5-codex", "low"}, // developers.openai.com/api/docs/models/gpt-5-codex, 2026-11-28
@@ -88,10 +88,10 @@ var Leasts = []Least{
 // LeastEffort returns the least effort of a model, "" if it is not known.
 func LeastEffort(model string) string {
 	model = model[strings.LastIndexByte(model, '/')+1:]
-	for i := range Leasts {
-		rest, ok := strings.CutPrefix(model, Leasts[i].Model)
-		if ok && (Leasts[i].Model != "o" || rest != "" && rest[0] >= '1' && rest[0] <= '9') {
-			return Leasts[i].Effort
+	for i := range MinEfforts {
+		rest, ok := strings.CutPrefix(model, MinEfforts[i].Model)
+		if ok && (MinEfforts[i].Model != "o" || rest != "" && rest[0] >= '1' && rest[0] <= '9') {
+			return MinEfforts[i].Effort
 		}
 	}
 	return ""
@@ -100,7 +100,7 @@ func LeastEffort(model string) string {
 // Length bounds a field of a request, in characters.
 type Length struct {
 	Host, Field string // id of the provider, user or tool_call_id
-	Least, Most int
+	Min, Max    int
 }
 
 // Lengths are the bounds of hosts. A field without a row has none.
@@ -129,10 +129,10 @@ func lengthOf(provider, field string) *Length {
 // of bounds, which is reported.
 func User(provider, user string, loss *chat.Loss) string {
 	l, n := lengthOf(provider, "user"), utf8.RuneCountInString(user)
-	if l == nil || n >= l.Least && n <= l.Most {
+	if l == nil || n >= l.Min && n <= l.Max {
 		return user
 	}
-	loss.Add("user", "given as a hash: the provider takes "+strconv.Itoa(l.Least)+" to "+strconv.Itoa(l.Most)+" characters")
+	loss.Add("user", "given as a hash: the provider takes "+strconv.Itoa(l.Min)+" to "+strconv.Itoa(l.Max)+" characters")
 	sum := sha256.Sum256([]byte(user))
 	return hex.EncodeToString(sum[:16])
 }
@@ -141,8 +141,8 @@ func User(provider, user string, loss *chat.Loss) string {
 // always shortened in the same way, so that calls and results still match; responses do not
 // repeat ids, and the client uses its own.
 func CallID(provider, id string) string {
-	if l := lengthOf(provider, "tool_call_id"); l != nil && len(id) > l.Most {
-		return chat.LegalName(id, l.Most)
+	if l := lengthOf(provider, "tool_call_id"); l != nil && len(id) > l.Max {
+		return chat.LegalName(id, l.Max)
 	}
 	return id
 }

@@ -123,7 +123,7 @@ func (r *request) atMost(most int64) error {
 // bytesOnly reports that images will come as bytes where an address is wanted.
 func (r *request) bytesOnly(loss *chat.Loss) {
 	if r.format == "url" {
-		loss.AddAnswer("response_format", "images are returned as b64_json")
+		loss.AddResponse("response_format", "images are returned as b64_json")
 	}
 }
 
@@ -151,7 +151,7 @@ func (r *request) carry(taken names, loss *chat.Loss, put func(client, host stri
 		case x.Raw == nil:
 			loss.Add(x.Name, "width and height are also set")
 		case host == "":
-			loss.Add(x.Name, upstream.NotTaken)
+			loss.Add(x.Name, upstream.UnsupportedField)
 		case slices.Contains(sent, host):
 			loss.Add(x.Name, "set by another field")
 		default:
@@ -175,7 +175,7 @@ func into(o *upstream.Object) func(client, host string, raw []byte) error {
 // loseRatio reports an aspect ratio that the host does not take.
 func (r *request) loseRatio(loss *chat.Loss) {
 	if r.ratio != "" {
-		loss.Add("aspect_ratio", upstream.NotTaken)
+		loss.Add("aspect_ratio", upstream.UnsupportedField)
 	}
 }
 
@@ -259,7 +259,7 @@ func (SiliconFlow) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([
 	}
 	r.loseRatio(a.Loss)
 	if r.format == "b64_json" {
-		a.Loss.AddAnswer("response_format", "images are returned by url")
+		a.Loss.AddResponse("response_format", "images are returned by url")
 	}
 	o := upstream.Begin(dst)
 	o.Str("model", a.Model)

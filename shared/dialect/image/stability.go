@@ -126,7 +126,7 @@ func (r *request) dropStyle(loss *chat.Loss) {
 	r.extra = slices.DeleteFunc(r.extra, func(x chat.Field) bool {
 		known := x.Name == "style" && (string(x.Raw) == `"vivid"` || string(x.Raw) == `"natural"`)
 		if known {
-			loss.Add("style", upstream.NotTaken)
+			loss.Add("style", upstream.UnsupportedField)
 		}
 		return known
 	})

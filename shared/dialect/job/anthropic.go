@@ -32,7 +32,7 @@ func (Anthropic) DecodeError(status int, h http.Header, body []byte) *fault.Faul
 }
 
 // Do implements chat.Jobs.
-func (a Anthropic) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (a Anthropic) Do(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	return steps{
 		"batches_create": a.create,
 		"batches_get":    by(a.one, http.MethodGet),
@@ -42,7 +42,7 @@ func (a Anthropic) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 }
 
 // create sends the rows of the input file.
-func (a Anthropic) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (a Anthropic) create(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	want, err := readHosted(j)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func appendRequest(dst []byte, n int64, id string, body []byte) []byte {
 }
 
 // fill checks all rows and gives the call its body.
-func (Anthropic) fill(ctx context.Context, call *chat.JobCall, r *rows, f *chat.HeldFile) error {
+func (Anthropic) fill(ctx context.Context, call *chat.JobCall, r *rows, f *chat.StoredFile) error {
 	bad := ""
 	source := func() io.ReadCloser {
 		return r.source(ctx, f, func(dst []byte, n int64, id string, body []byte) []byte {
@@ -129,7 +129,7 @@ func rowName(id string) string {
 		plain = plain && (plainByte(id[i]) && id[i] != '.')
 	}
 	if !plain {
-		id = escapedName + strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(Plain(id), "_", "~5F"), ".", "~2E"), "~", "_")
+		id = escapedName + strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(EscapeSegment(id), "_", "~5F"), ".", "~2E"), "~", "_")
 	}
 	if len(id) > maxRowName {
 		return ""
@@ -217,7 +217,7 @@ func (Anthropic) read(resp *http.Response) (*Batch, error) {
 	return m.batch(), nil
 }
 
-func (a Anthropic) one(ctx context.Context, j *chat.Job, method string) (*chat.JobAnswer, error) {
+func (a Anthropic) one(ctx context.Context, j *chat.Job, method string) (*chat.JobResponse, error) {
 	resp, err := j.Call(ctx, &chat.JobCall{Method: method, Operation: j.Operation, ID: j.ID})
 	if err != nil {
 		return nil, err
@@ -229,7 +229,7 @@ func (a Anthropic) one(ctx context.Context, j *chat.Job, method string) (*chat.J
 	return answerBatch(ctx, j, b)
 }
 
-func (a Anthropic) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (a Anthropic) list(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	limit, err := limitOf(j, defaultPage, maxPage)
 	if err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func reportOthers(j *chat.Job, known map[string]bool) {
 	_ = json.Unmarshal(j.Body, &all)
 	for name, v := range all {
 		if !known[name] && string(v) != "null" {
-			j.Loss.Add(name, upstream.NotTaken)
+			j.Loss.Add(name, upstream.UnsupportedField)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func remember(ctx context.Context, j *chat.Job, id string, n *note) error {
 	if err != nil {
 		return fault.Invalid("metadata", "metadata cannot be stored")
 	}
-	return j.Files.Note(ctx, id, b)
+	return j.Files.SetData(ctx, id, b)
 }
 
 // recall adds the stored data to batches.
@@ -128,7 +128,7 @@ func recall(ctx context.Context, j *chat.Job, batches ...*Batch) error {
 	for i, b := range batches {
 		ids[i] = b.ID
 	}
-	notes, err := j.Files.Noted(ctx, ids...)
+	notes, err := j.Files.Data(ctx, ids...)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (b *Batch) Append(dst []byte) []byte {
 	o.Str("input_file_id", b.Input)
 	o.Str("completion_window", b.Window)
 	o.Str("status", b.Status)
-	AppendStanding(o, &Standing{
+	AppendBatchState(o, &BatchState{
 		Status: b.Status, Output: b.Output, Errors: b.Errors, Created: b.Created, Began: b.Began, Expires: b.Expires, Finalizing: b.Finalizing,
 		Cancelling: b.Cancelling, Ended: b.Ended, Total: b.Total, Completed: b.Completed, Failed: b.Failed, Metadata: b.Metadata,
 	})
@@ -182,9 +182,9 @@ func (b *Batch) Append(dst []byte) []byte {
 	return o.B
 }
 
-// Standing is the progress of a batch and its results. Times are in seconds; 0 means not
+// BatchState is the progress of a batch and its results. Times are in seconds; 0 means not
 // yet.
-type Standing struct {
+type BatchState struct {
 	Status                                                 string
 	Output, Errors                                         string // ids of files
 	Created, Began, Expires, Finalizing, Cancelling, Ended int64
@@ -192,9 +192,9 @@ type Standing struct {
 	Metadata                                               []byte
 }
 
-// AppendStanding writes this part of a batch object, its last members, in the shape of
+// AppendBatchState writes this part of a batch object, its last members, in the shape of
 // OpenAI.
-func AppendStanding(o *upstream.Object, s *Standing) {
+func AppendBatchState(o *upstream.Object, s *BatchState) {
 	nullableStr(o, "output_file_id", s.Output)
 	nullableStr(o, "error_file_id", s.Errors)
 	o.Int("created_at", s.Created)
@@ -227,7 +227,7 @@ func AppendStanding(o *upstream.Object, s *Standing) {
 }
 
 // answerBatch is the answer with one batch.
-func answerBatch(ctx context.Context, j *chat.Job, b *Batch) (*chat.JobAnswer, error) {
+func answerBatch(ctx context.Context, j *chat.Job, b *Batch) (*chat.JobResponse, error) {
 	if err := recall(ctx, j, b); err != nil {
 		return nil, err
 	}
@@ -235,7 +235,7 @@ func answerBatch(ctx context.Context, j *chat.Job, b *Batch) (*chat.JobAnswer, e
 }
 
 // answerBatches is the answer with a page of batches.
-func answerBatches(ctx context.Context, j *chat.Job, page []*Batch, more bool) (*chat.JobAnswer, error) {
+func answerBatches(ctx context.Context, j *chat.Job, page []*Batch, more bool) (*chat.JobResponse, error) {
 	if err := recall(ctx, j, page...); err != nil {
 		return nil, err
 	}

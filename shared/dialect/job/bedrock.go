@@ -32,7 +32,7 @@ func (Bedrock) DecodeError(status int, h http.Header, body []byte) *fault.Fault 
 }
 
 // Do implements chat.Jobs.
-func (b Bedrock) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (b Bedrock) Do(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	return steps{
 		"batches_create":  b.create,
 		"batches_get":     b.one,
@@ -68,7 +68,7 @@ func role(arn string) error {
 }
 
 // create writes the rows to the bucket and starts a job.
-func (b Bedrock) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (b Bedrock) create(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	want, err := readBatchRequest(j)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (b Bedrock) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, erro
 	if err != nil {
 		return nil, err
 	}
-	made := &Batch{ID: Plain(arn), Status: validating, Created: j.Now.Unix()}
+	made := &Batch{ID: EscapeSegment(arn), Status: validating, Created: j.Now.Unix()}
 	if err := remember(ctx, j, made.ID, &want.note); err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (v *invocationJob) folder() string {
 }
 
 func (v *invocationJob) batch() *Batch {
-	b := &Batch{ID: Plain(v.ARN), Created: seconds(v.Created), Ended: seconds(v.Ended), Expires: seconds(v.Expires), Status: invocationStates[v.Status]}
+	b := &Batch{ID: EscapeSegment(v.ARN), Created: seconds(v.Created), Ended: seconds(v.Ended), Expires: seconds(v.Expires), Status: invocationStates[v.Status]}
 	b.Model = v.Model[strings.LastIndexByte(v.Model, '/')+1:]
 	switch b.Status {
 	case "":
@@ -232,7 +232,7 @@ func (Bedrock) job(ctx context.Context, j *chat.Job, id string) (*invocationJob,
 	return v, nil
 }
 
-func (b Bedrock) one(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (b Bedrock) one(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	v, err := b.job(ctx, j, j.ID)
 	if err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func (Bedrock) count(ctx context.Context, j *chat.Job, v *invocationJob, b *Batc
 	}
 }
 
-func (b Bedrock) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (b Bedrock) stop(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	arn, err := Named(j.ID)
 	if err != nil {
 		return nil, err

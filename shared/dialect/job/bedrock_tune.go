@@ -16,7 +16,7 @@ import (
 var bedrockHyper = map[string]string{"n_epochs": "epochCount", "learning_rate_multiplier": "learningRateMultiplier", "batch_size": "batchSize"}
 
 // tune writes the files to the bucket and starts a customization job.
-func (b Bedrock) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (b Bedrock) tune(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	want, err := readTune(j)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (b Bedrock) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 	if err != nil {
 		return nil, err
 	}
-	made := &Tuning{ID: Plain(arn), Status: tuneRunning, Created: j.Now.Unix()}
+	made := &Tuning{ID: EscapeSegment(arn), Status: tuneRunning, Created: j.Now.Unix()}
 	if err := rememberTuning(ctx, j, made.ID, &want.tuneNote); err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ type customizationJob struct {
 }
 
 func (c *customizationJob) tuning() *Tuning {
-	t := &Tuning{ID: Plain(c.ARN), Created: seconds(c.Created), Ended: seconds(c.Ended), Status: tuneRunning}
+	t := &Tuning{ID: EscapeSegment(c.ARN), Created: seconds(c.Created), Ended: seconds(c.Ended), Status: tuneRunning}
 	t.Model = c.Base[strings.LastIndexByte(c.Base, '/')+1:]
 	switch c.Status {
 	case "Completed":
@@ -184,7 +184,7 @@ func (c *customizationJob) tuning() *Tuning {
 	return t
 }
 
-func (Bedrock) tuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (Bedrock) tuning(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	arn, err := Named(j.ID)
 	if err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (Bedrock) tuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 	return answerTuning(ctx, j, c.tuning())
 }
 
-func (b Bedrock) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (b Bedrock) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	arn, err := Named(j.ID)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (Cohere) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 }
 
 // Do implements chat.Jobs.
-func (c Cohere) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (c Cohere) Do(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	return steps{
 		"batches_create": c.create,
 		"batches_get":    c.one,
@@ -54,7 +54,7 @@ func (c Cohere) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 }
 
 // stop requests the end of a job and returns its state.
-func (c Cohere) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (c Cohere) stop(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	if err := discard(j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, ID: j.ID})); err != nil {
 		return nil, err
 	}
@@ -73,13 +73,13 @@ func (c Cohere) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
 }
 
 // create makes a dataset of the rows and starts a job once it has been checked.
-func (c Cohere) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (c Cohere) create(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	want, err := readBatchRequest(j)
 	if err != nil {
 		return nil, err
 	}
 	if want.RoleARN != "" || len(want.OutputData) > 0 {
-		j.Loss.Add("provider_options", upstream.NotTaken)
+		j.Loss.Add("provider_options", upstream.UnsupportedField)
 	}
 	if err := j.Loss.Err(); err != nil {
 		return nil, err
@@ -280,7 +280,7 @@ func (Cohere) job(ctx context.Context, j *chat.Job, id string) (*embedJob, error
 	return e, nil
 }
 
-func (c Cohere) one(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (c Cohere) one(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	job, err := c.job(ctx, j, j.ID)
 	if err != nil {
 		return nil, err
@@ -317,7 +317,7 @@ func (Cohere) noted(ctx context.Context, j *chat.Job, batches ...*Batch) error {
 	return nil
 }
 
-func (c Cohere) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (c Cohere) list(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	jobs, more, err := tokenPage(ctx, j, func(e *embedJob) string { return e.ID }, none, func(resp *http.Response) ([]embedJob, string, error) {
 		var page struct {
 			Jobs []embedJob `json:"embed_jobs"`

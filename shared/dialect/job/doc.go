@@ -11,5 +11,5 @@
 // note of the workspace.
 //
 // Ids with special characters (ARNs, resource names, objects in a bucket) are encoded as
-// one segment of a path: see Plain.
+// one segment of a path: see EscapeSegment.
 package job

@@ -37,7 +37,7 @@ func (Fireworks) DecodeError(status int, h http.Header, body []byte) *fault.Faul
 }
 
 // Do implements chat.Jobs.
-func (f Fireworks) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (f Fireworks) Do(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	return steps{
 		"batches_create":  f.create,
 		"batches_get":     f.one,
@@ -92,7 +92,7 @@ func (f Fireworks) dataset(ctx context.Context, j *chat.Job, id string, file *ho
 	o.Open('{')
 	o.Int(name, p.length)
 	o.B = append(o.B, "}}"...)
-	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: "files_get", ID: id, Below: ":getUploadEndpoint", Header: jsonBody, Body: o.B})
+	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: "files_get", ID: id, Suffix: ":getUploadEndpoint", Header: jsonBody, Body: o.B})
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (f Fireworks) dataset(ctx context.Context, j *chat.Job, id string, file *ho
 	if err := discard(j.Call(ctx, put)); err != nil {
 		return err
 	}
-	return discard(j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: "files_get", ID: id, Below: ":validateUpload", Header: jsonBody, Body: []byte("{}")}))
+	return discard(j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: "files_get", ID: id, Suffix: ":validateUpload", Header: jsonBody, Body: []byte("{}")}))
 }
 
 // signedURLs reads addresses by the names of files.
@@ -123,13 +123,13 @@ func signedURLs(resp *http.Response) (map[string]string, error) {
 }
 
 // create makes a dataset of the rows and starts a job.
-func (f Fireworks) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (f Fireworks) create(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	want, err := readBatchRequest(j)
 	if err != nil {
 		return nil, err
 	}
 	if want.RoleARN != "" || len(want.OutputData) > 0 {
-		j.Loss.Add("provider_options", upstream.NotTaken)
+		j.Loss.Add("provider_options", upstream.UnsupportedField)
 	}
 	if err := j.Loss.Err(); err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (f Fireworks) job(ctx context.Context, j *chat.Job, id string) (*inferenceJ
 	return f.read(resp)
 }
 
-func (f Fireworks) one(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (f Fireworks) one(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	job, err := f.job(ctx, j, j.ID)
 	if err == nil {
 		return answerBatch(ctx, j, job.batch())
@@ -265,7 +265,7 @@ func (f Fireworks) one(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error
 }
 
 // stop deletes a job that has not ended.
-func (f Fireworks) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (f Fireworks) stop(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	job, err := f.job(ctx, j, j.ID)
 	if err != nil {
 		return nil, err
@@ -298,7 +298,7 @@ func (f Fireworks) open(ctx context.Context, j *chat.Job, batch string) (*result
 	if job.Output == "" || b.Output+b.Errors == "" {
 		return nil, fault.Newf(fault.NotFound, "id", "The batch %q has no results", clip(batch))
 	}
-	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: "files_get", ID: lastSegment(job.Output), Below: ":getDownloadEndpoint"})
+	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: "files_get", ID: lastSegment(job.Output), Suffix: ":getDownloadEndpoint"})
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // tune makes datasets of the files and starts a supervised fine-tuning job.
-func (f Fireworks) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (f Fireworks) tune(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	want, err := readTune(j)
 	if err != nil {
 		return nil, err
@@ -21,11 +21,11 @@ func (f Fireworks) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, erro
 		return nil, err
 	}
 	if want.RoleARN != "" {
-		j.Loss.Add("provider_options", upstream.NotTaken)
+		j.Loss.Add("provider_options", upstream.UnsupportedField)
 	}
 	for _, name := range []string{"batch_size", "learning_rate_multiplier"} {
 		if hyper[name] != "" {
-			j.Loss.Add("hyperparameters."+name, upstream.NotTaken)
+			j.Loss.Add("hyperparameters."+name, upstream.UnsupportedField)
 		}
 	}
 	if err := j.Loss.Err(); err != nil {
@@ -135,7 +135,7 @@ func (f Fireworks) supervised(ctx context.Context, j *chat.Job) (*Tuning, error)
 	return job.tuning(), nil
 }
 
-func (f Fireworks) tuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (f Fireworks) tuning(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	t, err := f.supervised(ctx, j)
 	if err == nil {
 		return answerTuning(ctx, j, t)
@@ -149,7 +149,7 @@ func (f Fireworks) tuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, er
 }
 
 // stopTuning deletes a job that has not ended.
-func (f Fireworks) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (f Fireworks) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	t, err := f.supervised(ctx, j)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 
 // held serves the operations on files stored for the workspace; done is false if the id
 // is that of another file.
-func held(ctx context.Context, j *chat.Job, purposes string) (a *chat.JobAnswer, done bool, err error) {
+func held(ctx context.Context, j *chat.Job, purposes string) (a *chat.JobResponse, done bool, err error) {
 	switch j.Operation {
 	case "files_upload":
 		a, err = saveHeld(ctx, j, purposes)
@@ -28,7 +28,7 @@ func held(ctx context.Context, j *chat.Job, purposes string) (a *chat.JobAnswer,
 	case "files_get":
 		return chat.JobJSON(appendFile(nil, f)), true, nil
 	case "files_content":
-		return &chat.JobAnswer{Type: "application/jsonl", Body: j.Files.Open(ctx, f), Length: f.Bytes}, true, nil
+		return &chat.JobResponse{Type: "application/jsonl", Body: j.Files.Open(ctx, f), Length: f.Bytes}, true, nil
 	case "files_delete":
 		if _, err := j.Files.Remove(ctx, j.ID); err != nil {
 			return nil, true, err
@@ -44,7 +44,7 @@ func held(ctx context.Context, j *chat.Job, purposes string) (a *chat.JobAnswer,
 }
 
 // saveHeld stores an upload. purposes are the allowed ones: "batch" or "batch fine-tune".
-func saveHeld(ctx context.Context, j *chat.Job, purposes string) (*chat.JobAnswer, error) {
+func saveHeld(ctx context.Context, j *chat.Job, purposes string) (*chat.JobResponse, error) {
 	purpose := func() (string, error) {
 		fields, err := j.Upload.Fields()
 		if err != nil {
@@ -52,7 +52,7 @@ func saveHeld(ctx context.Context, j *chat.Job, purposes string) (*chat.JobAnswe
 		}
 		for name := range fields {
 			if name != "purpose" {
-				j.Loss.Add(name, upstream.NotTaken)
+				j.Loss.Add(name, upstream.UnsupportedField)
 			}
 		}
 		p := fields["purpose"]
@@ -90,7 +90,7 @@ func limitOf(j *chat.Job, standard, most int) (int, error) {
 	return n, nil
 }
 
-func listHeld(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func listHeld(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	limit, err := limitOf(j, 1000, 10_000)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func listHeld(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	return chat.JobJSON(appendList(nil, ids, entries, more)), nil
 }
 
-func appendFile(dst []byte, f *chat.HeldFile) []byte {
+func appendFile(dst []byte, f *chat.StoredFile) []byte {
 	o := upstream.Begin(dst)
 	o.Str("id", f.ID)
 	o.Str("object", "file")
@@ -124,7 +124,7 @@ func appendFile(dst []byte, f *chat.HeldFile) []byte {
 }
 
 // inputFile finds the file of a new batch or job.
-func inputFile(ctx context.Context, j *chat.Job, field, id, purpose string) (*chat.HeldFile, error) {
+func inputFile(ctx context.Context, j *chat.Job, field, id, purpose string) (*chat.StoredFile, error) {
 	f, err := j.Files.File(ctx, id)
 	switch {
 	case err != nil:
@@ -144,9 +144,9 @@ func clip(s string) string {
 	return s
 }
 
-// Held serves the operations on files stored for the job's workspace, which belong to no
+// ServeStored serves the operations on files stored for the job's workspace, which belong to no
 // provider. done is false if there is no file with the id, and for other operations.
-func Held(ctx context.Context, j *chat.Job) (a *chat.JobAnswer, done bool, err error) {
+func ServeStored(ctx context.Context, j *chat.Job) (a *chat.JobResponse, done bool, err error) {
 	return held(ctx, j, "batch")
 }
 

@@ -127,7 +127,7 @@ func sendForm(ctx context.Context, j *chat.Job, f *hostFile, query string) (stri
 
 // rowsFile returns the file of a batch's rows: {custom_id, body}. It must be sent before
 // other properties of the rows are used.
-func (r *rows) rowsFile(ctx context.Context, f *chat.HeldFile, most int64) *hostFile {
+func (r *rows) rowsFile(ctx context.Context, f *chat.StoredFile, most int64) *hostFile {
 	return &hostFile{name: "rows.jsonl", most: most, source: func() io.ReadCloser {
 		return r.source(ctx, f, func(dst []byte, _ int64, id string, body []byte) []byte {
 			dst = wire.AppendJSONString(append(dst, `{"custom_id":`...), id)
@@ -305,7 +305,7 @@ func readHosted(j *chat.Job) (*batchRequest, error) {
 		return nil, err
 	}
 	if want.RoleARN != "" || want.JobName != "" || len(want.OutputData) > 0 {
-		j.Loss.Add("provider_options", upstream.NotTaken)
+		j.Loss.Add("provider_options", upstream.UnsupportedField)
 	}
 	return want, j.Loss.Err()
 }

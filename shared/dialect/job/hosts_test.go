@@ -35,24 +35,24 @@ type room struct {
 	notes map[string][]byte
 }
 
-func (r *room) File(_ context.Context, id string) (*chat.HeldFile, error) {
+func (r *room) File(_ context.Context, id string) (*chat.StoredFile, error) {
 	f, ok := r.files[id]
 	if !ok {
 		return nil, nil
 	}
-	return &chat.HeldFile{ID: id, Purpose: f[0], Bytes: int64(len(f[1]))}, nil
+	return &chat.StoredFile{ID: id, Purpose: f[0], Bytes: int64(len(f[1]))}, nil
 }
 
-func (r *room) Open(_ context.Context, f *chat.HeldFile) io.ReadCloser {
+func (r *room) Open(_ context.Context, f *chat.StoredFile) io.ReadCloser {
 	return io.NopCloser(strings.NewReader(r.files[f.ID][1]))
 }
 
-func (r *room) Note(_ context.Context, id string, note []byte) error {
+func (r *room) SetData(_ context.Context, id string, note []byte) error {
 	r.notes[id] = note
 	return nil
 }
 
-func (r *room) Noted(_ context.Context, ids ...string) (map[string][]byte, error) {
+func (r *room) Data(_ context.Context, ids ...string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, id := range ids {
 		if n := r.notes[id]; n != nil {
@@ -71,18 +71,18 @@ const (
 
 // What every provider is sent for a batch and for a fine-tuning job, call by call.
 func TestWhatIsSent(t *testing.T) {
-	talk := func(d chat.Provider) *chat.Talk {
-		return &chat.Talk{Client: openai.Chat{}, Provider: d, Model: "m", Traits: new(chat.Traits), Adapt: func(b []byte) ([]byte, []string) { return b, nil }}
+	talk := func(d chat.Provider) *chat.Conversation {
+		return &chat.Conversation{Client: openai.Chat{}, Provider: d, Model: "m", Traits: new(chat.Traits), Adapt: func(b []byte) ([]byte, []string) { return b, nil }}
 	}
-	vectors := func(tr chat.Translator) *chat.Talk {
-		return &chat.Talk{Translator: tr, Model: "titan-embed", Traits: new(chat.Traits), Adapt: func(b []byte) ([]byte, []string) { return b, nil }}
+	vectors := func(tr chat.Translator) *chat.Conversation {
+		return &chat.Conversation{Translator: tr, Model: "titan-embed", Traits: new(chat.Traits), Adapt: func(b []byte) ([]byte, []string) { return b, nil }}
 	}
 	const made = `{"id":"x1","name":"n/x1","job_id":"x1","jobArn":"x1","state":"JOB_STATE_PENDING","processing_status":"in_progress","status":"QUEUED","dataset":{"validation_status":"validated"},` +
 		`"filenameToSignedUrls":{"gateway-req1.jsonl":"https://signed/a","gateway-req1-training.jsonl":"https://signed/b"}}`
 	for _, c := range []struct {
 		name, rows, endpoint string
 		jobs                 chat.Jobs
-		talk                 *chat.Talk
+		talk                 *chat.Conversation
 	}{
 		{"anthropic", chatRows, "/v1/chat/completions", Anthropic{}, talk(anthropic.Messages{})},
 		{"bedrock", chatRows, "/v1/chat/completions", Bedrock{}, talk(converse.Converse{})},
@@ -91,11 +91,11 @@ func TestWhatIsSent(t *testing.T) {
 		{"vertex-claude", chatRows, "/v1/chat/completions", Vertex{}, talk(anthropic.Messages{})},
 		{"vertex-embeddings", vectorRows, "/v1/embeddings", Vertex{}, vectors(gemini.VertexEmbeddings{})},
 		{"mistral", chatRows, "/v1/chat/completions", Mistral{}, talk(openai.Chat{})},
-		{"together", chatRows, "/v1/chat/completions", Together{}, talk(openai.Chat{})},
+		{"together", chatRows, "/v1/chat/completions", TogetherAI{}, talk(openai.Chat{})},
 		{"fireworks", chatRows, "/v1/chat/completions", Fireworks{}, talk(openai.Chat{})},
 		{"cohere", textRows, "/v1/embeddings", Cohere{}, vectors(cohere.Embeddings{})},
 		{"bedrock-tune", "", "", Bedrock{}, nil}, {"vertex-tune", "", "", Vertex{}, nil}, {"mistral-tune", "", "", Mistral{}, nil},
-		{"together-tune", "", "", Together{}, nil}, {"fireworks-tune", "", "", Fireworks{}, nil},
+		{"together-tune", "", "", TogetherAI{}, nil}, {"fireworks-tune", "", "", Fireworks{}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -106,10 +106,10 @@ func TestWhatIsSent(t *testing.T) {
 			fields := map[string]string{"aws_s3_bucket": "bucket", "vertex_storage_bucket_name": "bucket", "fireworks_account_id": "acc"}
 			j := &chat.Job{
 				Operation: "batches_create", Request: "REQ1", Now: time.Unix(1_800_000_000, 0), ProviderName: c.name, Loss: new(chat.Loss),
-				Field: func(name string) string { return fields[name] },
-				Talk:  func(string, string) (*chat.Talk, error) { return c.talk, nil },
-				Files: &room{files: map[string][2]string{"f": {"batch", c.rows}, "t": {"fine-tune", talkRows}}, notes: map[string][]byte{}},
-				Body:  []byte(`{"input_file_id":"f","endpoint":"` + c.endpoint + `","completion_window":"24h","role_arn":"arn:aws:iam::1:role/r"}`),
+				Field:        func(name string) string { return fields[name] },
+				Conversation: func(string, string) (*chat.Conversation, error) { return c.talk, nil },
+				Files:        &room{files: map[string][2]string{"f": {"batch", c.rows}, "t": {"fine-tune", talkRows}}, notes: map[string][]byte{}},
+				Body:         []byte(`{"input_file_id":"f","endpoint":"` + c.endpoint + `","completion_window":"24h","role_arn":"arn:aws:iam::1:role/r"}`),
 			}
 			if !strings.HasPrefix(c.name, "bedrock") {
 				j.Body = bytes.ReplaceAll(j.Body, []byte(`,"role_arn":"arn:aws:iam::1:role/r"`), nil)
@@ -152,7 +152,7 @@ func writeCall(t *testing.T, log *bytes.Buffer, call *chat.JobCall) {
 		body = bytes.ReplaceAll(body, []byte(boundary), []byte("BOUNDARY"))
 		kind = strings.ReplaceAll(kind, boundary, "BOUNDARY")
 	}
-	log.WriteString(strings.Join([]string{call.Method, call.Operation, call.ID, call.Below, call.Object, call.URL, call.Query, kind}, " ") + "\n")
+	log.WriteString(strings.Join([]string{call.Method, call.Operation, call.ID, call.Suffix, call.Object, call.URL, call.Query, kind}, " ") + "\n")
 	log.Write(bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n")))
 	log.WriteString("\n")
 }

@@ -14,7 +14,7 @@ import (
 func TestAnIdIsOneSegmentAndRoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := string(rapid.SliceOfN(rapid.Byte(), 1, 80).Draw(t, "name"))
-		id := Plain(name)
+		id := EscapeSegment(name)
 		for i := range len(id) {
 			if !plainByte(id[i]) && id[i] != '~' {
 				t.Fatalf("%q has %q", id, id[i])

@@ -17,14 +17,14 @@ import (
 func TestListsOfNonsense(t *testing.T) {
 	t.Parallel()
 	const members = "data results jobs invocationJobSummaries modelCustomizationJobSummaries batchInferenceJobs supervisedFineTuningJobs batchPredictionJobs tuningJobs embed_jobs"
-	for _, jobs := range []chat.Jobs{Anthropic{}, Bedrock{}, Cohere{}, Fireworks{}, Mistral{}, Together{}, Vertex{}} {
+	for _, jobs := range []chat.Jobs{Anthropic{}, Bedrock{}, Cohere{}, Fireworks{}, Mistral{}, TogetherAI{}, Vertex{}} {
 		for _, op := range []string{"batches_list", "finetune_list"} {
 			if name := jobs.Name(); op == "finetune_list" && (name == (Anthropic{}).Name() || name == (Cohere{}).Name()) {
 				continue // they fine-tune nothing
 			}
 			for value, fails := range map[string]bool{`[null]`: false, `[{}]`: false, `null`: false, `[7]`: true, `"x"`: true} {
 				body := value
-				if jobs.Name() != (Together{}).Name() || op == "finetune_list" {
+				if jobs.Name() != (TogetherAI{}).Name() || op == "finetune_list" {
 					body = `{"` + strings.Join(strings.Fields(members), `":`+value+`,"`) + `":` + value + `}`
 				}
 				j := &chat.Job{

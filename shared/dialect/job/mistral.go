@@ -31,7 +31,7 @@ func (Mistral) DecodeError(status int, h http.Header, body []byte) *fault.Fault 
 }
 
 // Do implements chat.Jobs.
-func (Mistral) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (Mistral) Do(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	return onMistral.do(ctx, j)
 }
 
@@ -316,7 +316,7 @@ func batchList[S any, P interface {
 	*S
 	batch() *Batch
 }](of pages[S]) step {
-	return func(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	return func(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 		jobs, more, err := tokenPage(ctx, j, func(job *S) string { return P(job).batch().ID }, of.query, of.read())
 		if err != nil {
 			return nil, err
@@ -334,7 +334,7 @@ func tuningList[S any, P interface {
 	*S
 	tuning() *Tuning
 }](of pages[S]) step {
-	return func(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	return func(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 		jobs, more, err := tokenPage(ctx, j, func(job *S) string { return P(job).tuning().ID }, of.query, of.read())
 		if err != nil {
 			return nil, err

@@ -93,7 +93,7 @@ func putParts(ctx context.Context, j *chat.Job, object, upload string, part []by
 
 // escape escapes a value of a query in the way that signatures require.
 func escape(s string) string {
-	return strings.ReplaceAll(Plain(s), "~", "%")
+	return strings.ReplaceAll(EscapeSegment(s), "~", "%")
 }
 
 func discard(resp *http.Response, err error) error {
@@ -142,9 +142,9 @@ func plainByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.'
 }
 
-// Plain writes a name as one segment of a path that no client escapes: every byte except
+// EscapeSegment writes a name as one segment of a path that no client escapes: every byte except
 // letters, digits, '-', '_' and '.' becomes '~' and two digits.
-func Plain(name string) string {
+func EscapeSegment(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
 		if c := name[i]; plainByte(c) {
@@ -158,7 +158,7 @@ func Plain(name string) string {
 	return b.String()
 }
 
-// Named is the name that Plain wrote. Every other spelling is an error, so that each thing
+// Named is the name that EscapeSegment wrote. Every other spelling is an error, so that each thing
 // has only one id.
 func Named(id string) (string, error) {
 	var b strings.Builder
@@ -177,7 +177,7 @@ func Named(id string) (string, error) {
 		b.WriteByte(byte(hi<<4 | lo))
 		i += 2
 	}
-	if name := b.String(); name != "" && Plain(name) == id {
+	if name := b.String(); name != "" && EscapeSegment(name) == id {
 		return name, nil
 	}
 	return "", unknown(id)

@@ -16,7 +16,7 @@ type output struct {
 	j      *chat.Job
 	batch  string
 	client string
-	talks  map[string]*chat.Talk
+	talks  map[string]*chat.Conversation
 }
 
 // answered writes the row of an answer in the provider's dialect.
@@ -81,11 +81,11 @@ func (w *output) failed(dst []byte, id, code, message string) []byte {
 	return append(o.B, "}}\n"...)
 }
 
-func (w *output) talk(model string) (*chat.Talk, error) {
+func (w *output) talk(model string) (*chat.Conversation, error) {
 	if t := w.talks[model]; t != nil {
 		return t, nil
 	}
-	t, err := w.j.Talk(w.client, model)
+	t, err := w.j.Conversation(w.client, model)
 	if err == nil && len(w.talks) < 1000 {
 		w.talks[model] = t
 	}
@@ -93,7 +93,9 @@ func (w *output) talk(model string) (*chat.Talk, error) {
 }
 
 // rowID names a row of the output.
-func (w *output) rowID(custom string) string { return "batch_req_" + w.batch + "_" + Plain(custom) }
+func (w *output) rowID(custom string) string {
+	return "batch_req_" + w.batch + "_" + EscapeSegment(custom)
+}
 
 func orElse(s, other string) string {
 	if s == "" {
@@ -143,18 +145,18 @@ func (t *transformed) Close() error { return t.from.Close() }
 
 // carry writes the provider's body for an embedding row. Vectors are returned as numbers,
 // because the request is no longer known when the response is written.
-func (r *rows) carry(talk *chat.Talk, body []byte) ([]byte, error) {
+func (r *rows) carry(talk *chat.Conversation, body []byte) ([]byte, error) {
 	var err error
 	if r.body, _, err = talk.Translator.EncodeRequest(r.body[:0], body, r.translatorRequest(talk, body)); err != nil {
 		return nil, err
 	}
 	if got, err := embedding.Read(body); err == nil && got.Base64 {
-		r.j.Loss.AddAnswer("encoding_format", "vectors are lists of numbers")
+		r.j.Loss.AddResponse("encoding_format", "vectors are lists of numbers")
 	}
 	return r.body, r.j.Loss.Err()
 }
 
-func (r *rows) translatorRequest(talk *chat.Talk, body []byte) *chat.TranslatorRequest {
+func (r *rows) translatorRequest(talk *chat.Conversation, body []byte) *chat.TranslatorRequest {
 	return &chat.TranslatorRequest{
 		Body: body, Model: talk.Model, Operation: "embeddings", Traits: talk.Traits, Loss: r.j.Loss, Field: r.j.Field,
 		ID: r.j.Request, Created: r.j.Now.Unix(), ProviderName: r.j.ProviderName, Strict: r.j.Strict,
@@ -167,7 +169,7 @@ func inputsBody(n int) []byte {
 }
 
 // vectors writes the row of an answer with vectors.
-func (w *output) vectors(dst []byte, id, model string, talk *chat.Talk, body []byte, inputs int) []byte {
+func (w *output) vectors(dst []byte, id, model string, talk *chat.Conversation, body []byte, inputs int) []byte {
 	req := &chat.TranslatorRequest{
 		Body: inputsBody(inputs), Model: model, Operation: "embeddings", Traits: talk.Traits, Loss: new(chat.Loss), Field: w.j.Field,
 		ID: w.rowID(id), Created: w.j.Now.Unix(), ProviderName: w.j.ProviderName, Strict: w.j.Strict,

@@ -68,7 +68,7 @@ type opener func(ctx context.Context, j *chat.Job, batch string) (*results, erro
 
 // resultsFile serves the operations on the files of a batch's results: one file has the
 // rows that were answered, one has the others.
-func resultsFile(ctx context.Context, j *chat.Job, open opener) (*chat.JobAnswer, error) {
+func resultsFile(ctx context.Context, j *chat.Job, open opener) (*chat.JobResponse, error) {
 	batch, good := strings.CutSuffix(j.ID, answersSuffix)
 	if !good {
 		var bad bool
@@ -84,14 +84,14 @@ func resultsFile(ctx context.Context, j *chat.Job, open opener) (*chat.JobAnswer
 		return nil, err
 	}
 	if j.Operation == "files_content" {
-		return &chat.JobAnswer{Type: "application/jsonl", Body: src, Length: -1}, nil
+		return &chat.JobResponse{Type: "application/jsonl", Body: src, Length: -1}, nil
 	}
 	defer src.Close()
 	n, err := io.Copy(io.Discard, src)
 	if err != nil {
 		return nil, upstream.Invalid("The provider's results were truncated", err)
 	}
-	return chat.JobJSON(appendFile(nil, &chat.HeldFile{ID: j.ID, Name: batch + ".jsonl", Purpose: "batch_output", Bytes: n, Created: j.Now.Unix()})), nil
+	return chat.JobJSON(appendFile(nil, &chat.StoredFile{ID: j.ID, Name: batch + ".jsonl", Purpose: "batch_output", Bytes: n, Created: j.Now.Unix()})), nil
 }
 
 // resultRows are the rows of a batch that were answered, or those that were not,
@@ -105,7 +105,7 @@ func resultRows(ctx context.Context, j *chat.Job, open opener, batch string, goo
 	if err != nil {
 		return nil, err
 	}
-	w := &output{j: j, batch: batch, client: dialects[b.Endpoint], talks: map[string]*chat.Talk{}}
+	w := &output{j: j, batch: batch, client: dialects[b.Endpoint], talks: map[string]*chat.Conversation{}}
 	return transform(got.src, func(dst []byte, _ int, line []byte) ([]byte, error) {
 		r, err := got.read(line)
 		if err != nil || r.good() != good {

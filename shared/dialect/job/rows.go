@@ -82,8 +82,8 @@ type rows struct {
 	// shape converts the body of a request to the content of a row; if nil, the body is
 	// used unchanged.
 	shape func(body []byte) ([]byte, error)
-	talks map[string]*chat.Talk
-	last  *chat.Talk
+	talks map[string]*chat.Conversation
+	last  *chat.Conversation
 	seen  map[uint64]bool
 	seed  maphash.Seed
 	n     int64
@@ -106,7 +106,7 @@ func newRows(j *chat.Job, a *batchRequest, natives ...string) (*rows, error) {
 	if endpoints = slices.Compact(endpoints); !slices.Contains(endpoints, a.Endpoint) {
 		return nil, fault.Invalid("endpoint", "endpoint must be %s for %s", anyOf(endpoints), j.ProviderName)
 	}
-	return &rows{j: j, client: dialects[a.Endpoint], endpoint: a.Endpoint, natives: natives, model: a.Model, talks: map[string]*chat.Talk{}}, nil
+	return &rows{j: j, client: dialects[a.Endpoint], endpoint: a.Endpoint, natives: natives, model: a.Model, talks: map[string]*chat.Conversation{}}, nil
 }
 
 // anyOf writes a list of words as "a, b or c".
@@ -122,7 +122,7 @@ func anyOf(words []string) string {
 // provider's body, which is valid until the next row. When one source has been read to
 // its end, another of the same file can be made. The second one does not use the request,
 // so it may be read after the request has ended.
-func (r *rows) source(ctx context.Context, f *chat.HeldFile, write func(dst []byte, n int64, id string, body []byte) []byte) io.ReadCloser {
+func (r *rows) source(ctx context.Context, f *chat.StoredFile, write func(dst []byte, n int64, id string, body []byte) []byte) io.ReadCloser {
 	if r.n > 0 {
 		j := *r.j
 		j.Loss = new(chat.Loss)
@@ -247,9 +247,9 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	if q.Legacy {
-		r.j.Loss.AddAnswer("functions", "the response contains tool_calls")
+		r.j.Loss.AddResponse("functions", "the response contains tool_calls")
 	}
-	for _, name := range q.Renamed {
+	for _, name := range q.ToolNames {
 		// When the answer comes, the request that names could be mapped back with is gone.
 		return nil, fault.Invalid("tools", "tools: the name %q is not accepted by %s", clip(name), r.j.ProviderName)
 	}
@@ -258,16 +258,16 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 }
 
 // checkRow tests the bounds of a row. The target decides about bounds that it sets wider.
-func checkRow(talk *chat.Talk, body []byte) error {
+func checkRow(talk *chat.Conversation, body []byte) error {
 	checked := chat.Checked{ByTarget: true}
 	if err := talk.Client.Check(body, &checked); err != nil {
 		return err
 	}
-	return talk.Traits.Extended.Within(checked.Excess)
+	return talk.Traits.Extended.Check(checked.Excess)
 }
 
 // adapt changes the body where the host differs from other hosts.
-func (r *rows) adapt(talk *chat.Talk) {
+func (r *rows) adapt(talk *chat.Conversation) {
 	adapted, dropped := talk.Adapt(r.body)
 	for _, name := range dropped {
 		r.j.Loss.Add(name, "the host rejects it")
@@ -279,7 +279,7 @@ var passedKeys = wire.NewKeySet("model", "stream", "stream_options", "input")
 
 // pass writes the body of a row that the provider takes as it is, but with the provider's
 // name of the model and without stream members.
-func (r *rows) pass(talk *chat.Talk, body []byte) ([]byte, error) {
+func (r *rows) pass(talk *chat.Conversation, body []byte) ([]byte, error) {
 	var w wire.Walk
 	if err := passedKeys.Walk(body, &w); err != nil {
 		return nil, err
@@ -303,14 +303,14 @@ func (r *rows) pass(talk *chat.Talk, body []byte) ([]byte, error) {
 }
 
 // talk reports how rows reach a model.
-func (r *rows) talk(model string) (*chat.Talk, error) {
+func (r *rows) talk(model string) (*chat.Conversation, error) {
 	if model == "" {
 		return nil, fault.Invalid("model", "model is required")
 	}
 	if t := r.talks[model]; t != nil {
 		return t, nil
 	}
-	t, err := r.j.Talk(r.client, model)
+	t, err := r.j.Conversation(r.client, model)
 	if err != nil {
 		return nil, err
 	}

@@ -11,11 +11,11 @@ import (
 
 // A strict client hears what a provider cannot be told before anything is sent.
 func TestStrictBatchesAreRefusedBeforeTheyAreMade(t *testing.T) {
-	for _, jobs := range []chat.Jobs{Anthropic{}, Mistral{}, Together{}, Fireworks{}, Cohere{}} {
+	for _, jobs := range []chat.Jobs{Anthropic{}, Mistral{}, TogetherAI{}, Fireworks{}, Cohere{}} {
 		j := &chat.Job{
 			Operation: "batches_create", Loss: &chat.Loss{Strict: true}, Field: func(string) string { return "field" },
 			Files: &room{files: map[string][2]string{"f": {"batch", chatRows}}, notes: map[string][]byte{}},
-			Talk: func(string, string) (*chat.Talk, error) {
+			Conversation: func(string, string) (*chat.Conversation, error) {
 				return nil, fault.Invalid("model", "the rows are not to be looked at")
 			},
 			Call: func(_ context.Context, c *chat.JobCall) (*http.Response, error) {

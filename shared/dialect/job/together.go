@@ -14,29 +14,29 @@ import (
 	"gateway/shared/wire"
 )
 
-// Together carries batches and fine-tuning jobs of Together AI.
-type Together struct{}
+// TogetherAI carries batches and fine-tuning jobs of TogetherAI AI.
+type TogetherAI struct{}
 
-var _ chat.Jobs = Together{}
+var _ chat.Jobs = TogetherAI{}
 
-// mostTogether bounds the rows of a batch at Together AI, in bytes.
+// mostTogether bounds the rows of a batch at TogetherAI AI, in bytes.
 const mostTogether = 100 << 20
 
 // Name implements chat.Jobs.
-func (Together) Name() string { return "together.jobs" }
+func (TogetherAI) Name() string { return "together.jobs" }
 
 // DecodeError implements chat.Jobs.
-func (Together) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+func (TogetherAI) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return openai.Chat{}.DecodeError(status, h, body)
 }
 
 // Do implements chat.Jobs.
-func (Together) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (TogetherAI) Do(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	return onTogether.do(ctx, j)
 }
 
 // Usage implements chat.Jobs.
-func (Together) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
+func (TogetherAI) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
 	return usageOf(ctx, j, onTogether.open)
 }
 
@@ -91,7 +91,7 @@ func togetherTune(want *tuneRequest, training, validation string, hyper map[stri
 	return o.B
 }
 
-// togetherJob is a batch at Together AI. It gives its progress in percent, not in rows.
+// togetherJob is a batch at TogetherAI AI. It gives its progress in percent, not in rows.
 type togetherJob struct {
 	ID       string `json:"id"`
 	Status   string `json:"status"`
@@ -197,7 +197,7 @@ func listed[T any](resp *http.Response) ([]T, string, error) {
 // the provider's format adds.
 const maxExamples = 1 << 30
 
-// togetherTuning is a fine-tuning job at Together AI.
+// togetherTuning is a fine-tuning job at TogetherAI AI.
 type togetherTuning struct {
 	ID      string `json:"id"`
 	Model   string `json:"model"`

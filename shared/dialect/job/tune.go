@@ -154,7 +154,7 @@ func rememberTuning(ctx context.Context, j *chat.Job, id string, n *tuneNote) er
 	if err != nil {
 		return fault.Invalid("metadata", "metadata cannot be stored")
 	}
-	return j.Files.Note(ctx, id, b)
+	return j.Files.SetData(ctx, id, b)
 }
 
 // recallTunings adds the stored data to jobs.
@@ -163,7 +163,7 @@ func recallTunings(ctx context.Context, j *chat.Job, jobs ...*Tuning) error {
 	for i, t := range jobs {
 		ids[i] = t.ID
 	}
-	notes, err := j.Files.Noted(ctx, ids...)
+	notes, err := j.Files.Data(ctx, ids...)
 	if err != nil {
 		return err
 	}
@@ -177,14 +177,14 @@ func recallTunings(ctx context.Context, j *chat.Job, jobs ...*Tuning) error {
 	return nil
 }
 
-func answerTuning(ctx context.Context, j *chat.Job, t *Tuning) (*chat.JobAnswer, error) {
+func answerTuning(ctx context.Context, j *chat.Job, t *Tuning) (*chat.JobResponse, error) {
 	if err := recallTunings(ctx, j, t); err != nil {
 		return nil, err
 	}
 	return chat.JobJSON(t.Append(nil)), nil
 }
 
-func answerTunings(ctx context.Context, j *chat.Job, page []*Tuning, more bool) (*chat.JobAnswer, error) {
+func answerTunings(ctx context.Context, j *chat.Job, page []*Tuning, more bool) (*chat.JobResponse, error) {
 	if err := recallTunings(ctx, j, page...); err != nil {
 		return nil, err
 	}

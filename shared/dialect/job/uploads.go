@@ -39,7 +39,7 @@ type uploads[B hostBatch, T hostTuning] struct {
 	tunings    step
 }
 
-func (u *uploads[B, T]) do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (u *uploads[B, T]) do(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	return steps{
 		"batches_create":  u.create,
 		"batches_get":     by(u.one, http.MethodGet),
@@ -53,7 +53,7 @@ func (u *uploads[B, T]) do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, e
 }
 
 // create uploads the rows and starts a batch.
-func (u *uploads[B, T]) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (u *uploads[B, T]) create(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	want, err := readHosted(j)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (u *uploads[B, T]) job(ctx context.Context, j *chat.Job, op, method, id str
 	return u.read(resp)
 }
 
-func (u *uploads[B, T]) one(ctx context.Context, j *chat.Job, method string) (*chat.JobAnswer, error) {
+func (u *uploads[B, T]) one(ctx context.Context, j *chat.Job, method string) (*chat.JobResponse, error) {
 	job, err := u.job(ctx, j, j.Operation, method, j.ID)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (u *uploads[B, T]) open(ctx context.Context, j *chat.Job, batch string) (*r
 }
 
 // tune uploads the files and starts a fine-tuning job.
-func (u *uploads[B, T]) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (u *uploads[B, T]) tune(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	want, err := readTune(j)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (u *uploads[B, T]) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer,
 	want.loseOptions(j)
 	for _, name := range u.lost {
 		if hyper[name] != "" {
-			j.Loss.Add("hyperparameters."+name, upstream.NotTaken)
+			j.Loss.Add("hyperparameters."+name, upstream.UnsupportedField)
 		}
 	}
 	if err := j.Loss.Err(); err != nil {
@@ -167,7 +167,7 @@ func (u *uploads[B, T]) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer,
 	return u.answer(ctx, j, resp, &want.tuneNote)
 }
 
-func (u *uploads[B, T]) answer(ctx context.Context, j *chat.Job, resp *http.Response, n *tuneNote) (*chat.JobAnswer, error) {
+func (u *uploads[B, T]) answer(ctx context.Context, j *chat.Job, resp *http.Response, n *tuneNote) (*chat.JobResponse, error) {
 	job, err := u.readTuning(resp)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (u *uploads[B, T]) answer(ctx context.Context, j *chat.Job, resp *http.Resp
 	return answerTuning(ctx, j, t)
 }
 
-func (u *uploads[B, T]) tuned(ctx context.Context, j *chat.Job, method string) (*chat.JobAnswer, error) {
+func (u *uploads[B, T]) tuned(ctx context.Context, j *chat.Job, method string) (*chat.JobResponse, error) {
 	resp, err := j.Call(ctx, &chat.JobCall{Method: method, Operation: j.Operation, ID: j.ID})
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (u *uploads[B, T]) tuned(ctx context.Context, j *chat.Job, method string) (
 // loseOptions reports options that only clouds know.
 func (a *tuneRequest) loseOptions(j *chat.Job) {
 	if a.RoleARN != "" || a.JobName != "" {
-		j.Loss.Add("provider_options", upstream.NotTaken)
+		j.Loss.Add("provider_options", upstream.UnsupportedField)
 	}
 }
 
@@ -228,20 +228,20 @@ func someExamples(f *hostFile, field string, count *int) error {
 }
 
 // step is how a provider does one operation.
-type step func(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
+type step func(ctx context.Context, j *chat.Job) (*chat.JobResponse, error)
 
 // steps are a provider's steps, by operation.
 type steps map[string]step
 
 // by makes a step of a function that two operations share; they differ in the method of the
 // call.
-func by(f func(ctx context.Context, j *chat.Job, method string) (*chat.JobAnswer, error), method string) step {
-	return func(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) { return f(ctx, j, method) }
+func by(f func(ctx context.Context, j *chat.Job, method string) (*chat.JobResponse, error), method string) step {
+	return func(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) { return f(ctx, j, method) }
 }
 
 // do executes an operation. Operations without a step concern files, which are stored for
 // the workspace with the given purposes, or the results of a batch.
-func (s steps) do(ctx context.Context, j *chat.Job, purposes string, open opener) (*chat.JobAnswer, error) {
+func (s steps) do(ctx context.Context, j *chat.Job, purposes string, open opener) (*chat.JobResponse, error) {
 	if one, ok := s[j.Operation]; ok {
 		return one(ctx, j)
 	}

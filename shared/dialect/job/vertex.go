@@ -33,7 +33,7 @@ func (Vertex) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 }
 
 // Do implements chat.Jobs.
-func (v Vertex) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (v Vertex) Do(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	return steps{
 		"batches_create":  v.create,
 		"batches_get":     v.one,
@@ -61,7 +61,7 @@ func (Vertex) bucket(j *chat.Job) (string, error) {
 }
 
 // create writes the rows to the bucket and starts a job.
-func (v Vertex) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (v Vertex) create(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	want, err := readBatchRequest(j)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (v Vertex) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error
 		j.Loss.Add("output_data_config", "results are stored next to the rows")
 	}
 	if want.RoleARN != "" {
-		j.Loss.Add("role_arn", upstream.NotTaken)
+		j.Loss.Add("role_arn", upstream.UnsupportedField)
 	}
 	if err := j.Loss.Err(); err != nil {
 		return nil, err
@@ -131,11 +131,13 @@ func (v Vertex) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error
 // claudePrefix names the publisher in models of Anthropic, as clients name them.
 const claudePrefix = "anthropic."
 
-func isClaude(t *chat.Talk) bool { return t.Provider != nil && t.Wire() == anthropic.Messages{}.Name() }
+func isClaude(t *chat.Conversation) bool {
+	return t.Provider != nil && t.Wire() == anthropic.Messages{}.Name()
+}
 
 // appendInstance writes one row. The output in Cloud Storage repeats the data beside the
 // request; rows of Claude have a field for it.
-func appendInstance(dst []byte, t *chat.Talk, id string, body []byte) []byte {
+func appendInstance(dst []byte, t *chat.Conversation, id string, body []byte) []byte {
 	switch {
 	case t.Translator != nil: // a row is an instance of :predict
 		dst = wire.AppendJSONString(append(dst, `{"requestId":`...), id)
@@ -221,7 +223,7 @@ func (Vertex) appendJob(j *chat.Job, want *batchRequest, folder string, claude b
 	return o.B
 }
 
-func (v Vertex) one(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (v Vertex) one(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	job, err := v.job(ctx, j, j.ID)
 	if err != nil {
 		return nil, err
@@ -229,7 +231,7 @@ func (v Vertex) one(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	return answerBatch(ctx, j, job.batch())
 }
 
-func (v Vertex) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (v Vertex) stop(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	if err := discard(j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, ID: j.ID})); err != nil {
 		return nil, err
 	}

@@ -11,13 +11,13 @@ import (
 )
 
 // tune writes the files to the bucket and starts a tuning job.
-func (v Vertex) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (v Vertex) tune(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	want, err := readTune(j)
 	if err != nil {
 		return nil, err
 	}
 	if want.RoleARN != "" {
-		j.Loss.Add("role_arn", upstream.NotTaken)
+		j.Loss.Add("role_arn", upstream.UnsupportedField)
 	}
 	if err := j.Loss.Err(); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func readTuning(resp *http.Response) (*tuningJob, error) {
 	return t, nil
 }
 
-func (Vertex) tuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (Vertex) tuning(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: "finetune_get", ID: j.ID})
 	if err != nil {
 		return nil, err
@@ -231,7 +231,7 @@ func (Vertex) tuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) 
 	return answerTuning(ctx, j, t.tuning())
 }
 
-func (v Vertex) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (v Vertex) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	if err := discard(j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, ID: j.ID})); err != nil {
 		return nil, err
 	}

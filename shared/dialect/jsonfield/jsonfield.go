@@ -65,7 +65,7 @@ func Thinking(d *wire.Decoder, t *chat.Reasoning) {
 			case "disabled":
 				t.Thinking = chat.ThinkingOff
 			default:
-				t.Thinking, t.Way = chat.ThinkingAdaptive, way
+				t.Thinking, t.UnknownType = chat.ThinkingAdaptive, way
 			}
 		case "budget_tokens":
 			t.Budget = chat.Some(d.Int())

@@ -14,30 +14,30 @@ import (
 type Wire interface {
 	// Opens reads the first message of a client. The error is a 400 that explains why no
 	// session begins with it.
-	Opens(first []byte) (Opening, error)
-	// Opening is the client's first message as it goes to the provider, which knows the model
+	Opens(first []byte) (FirstMessage, error)
+	// FirstMessage is the client's first message as it goes to the provider, which knows the model
 	// by this name.
-	Opening(model string) []byte
+	FirstMessage(model string) []byte
 	// Client reads a later message of the client. An error rejects the message.
 	Client(message []byte) (Content, error)
 	// Provider reads a message of the provider.
 	Provider(message []byte) Content
-	// Left reports how everything that is still open has ended, when no more messages
+	// EndOpen reports how everything that is still open has ended, when no more messages
 	// will come.
-	Left() []Step
+	EndOpen() []Step
 	// Busy reports whether billable work is in progress at the provider and its end would
 	// be reported.
 	Busy() bool
-	// Bye returns the message that ends the session; nil if closing it suffices.
-	Bye() []byte
+	// EndMessage returns the message that ends the session; nil if closing it suffices.
+	EndMessage() []byte
 	// Error returns a message about a fault for the client. id is the id of this message,
 	// about the id of the client's message that caused it. It returns nil if the wire
 	// format has no such message.
 	Error(f *fault.Fault, id, about string) []byte
 }
 
-// Opening is the content of a client's first message.
-type Opening struct {
+// FirstMessage is the content of a client's first message.
+type FirstMessage struct {
 	Model   string // @slug/model names the saved provider, too
 	Demands Demands
 	Steps   []Step // steps that are taken before anything is sent to the provider
@@ -55,16 +55,16 @@ type Demands struct {
 
 // Content is the relevant content of one message.
 type Content struct {
-	ID       string // of the client's message; "" when it has none
-	Steps    []Step
-	Demands  Demands
-	Sound    bool   // of the client: the message brings sound
-	Text     string // of the provider: a piece of the model's words
-	Called   string // of the provider: arguments of the model's calls
-	Voice    string // of the provider: a piece of the transcript of the client's speech
-	Complete bool   // all speech so far is complete
-	Last     bool   // the provider sends nothing more
-	Again    string // of the provider's: the handle that resumes the session
+	ID           string // of the client's message; "" when it has none
+	Steps        []Step
+	Demands      Demands
+	Audio        bool   // of the client: the message brings sound
+	Text         string // of the provider: a piece of the model's words
+	Called       string // of the provider: arguments of the model's calls
+	Voice        string // of the provider: a piece of the transcript of the client's speech
+	Complete     bool   // all speech so far is complete
+	Last         bool   // the provider sends nothing more
+	ResumeHandle string // of the provider's: the handle that resumes the session
 }
 
 // Do is what a step does.
@@ -86,6 +86,6 @@ type Step struct {
 	Output  int64  // tokens, the most that it may make; 0 means no limit is known
 	Seconds int64  // the most that it may last
 	Usage   pricing.Usage
-	Served  chat.Served // how it was served
-	Finish  string      // how it ended
+	Served  chat.PriceFacts // how it was served
+	Finish  string          // how it ended
 }

@@ -132,22 +132,22 @@ func list(d *wire.Decoder, element func(i int)) {
 // reportTool reports the members of the tool at a path that neither format has a place for.
 func reportTool(t *chat.Tool, at string, loss *chat.Loss) {
 	if t.Strict.Value {
-		loss.Add(at+".strict", upstream.NotTaken)
+		loss.Add(at+".strict", upstream.UnsupportedField)
 	}
 	if t.Cache != chat.NoCache {
-		loss.Add(at+".cache_control", upstream.NotTaken)
+		loss.Add(at+".cache_control", upstream.UnsupportedField)
 	}
 	for _, x := range t.Extra {
-		loss.Add(at+"."+x.Name, upstream.NotTaken)
+		loss.Add(at+"."+x.Name, upstream.UnsupportedField)
 	}
 }
 
 // reportResult is reportTool for the result of a tool.
 func reportResult(m *chat.Message, p *chat.Part, loss *chat.Loss) {
 	if p.Cache != chat.NoCache {
-		loss.Add(upstream.Path(m, nil)+".cache_control", upstream.NotTaken)
+		loss.Add(upstream.Path(m, nil)+".cache_control", upstream.UnsupportedField)
 	}
 	if p.Result.IsError {
-		loss.Add(upstream.Path(m, nil)+".is_error", upstream.NotTaken)
+		loss.Add(upstream.Path(m, nil)+".is_error", upstream.UnsupportedField)
 	}
 }

@@ -28,7 +28,7 @@ func (e *cohereEncoder) write() error {
 	if r.ToolChoice.Forced() {
 		return fault.Invalid("tool_choice", "tool_choice must be auto or none for this model, which cannot be forced to call a tool")
 	}
-	if err := upstream.Lose(r, e.loss, "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "tools", "response_format"); err != nil {
+	if err := upstream.ReportLoss(r, e.loss, "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "tools", "response_format"); err != nil {
 		return err
 	}
 	e.Str("apiFormat", "COHERE")
@@ -51,7 +51,7 @@ func (e *cohereEncoder) write() error {
 		if f.Kind == chat.FormatSchema {
 			e.Raw("schema", f.Schema)
 			if f.Description != "" {
-				e.loss.Add("response_format.json_schema.description", upstream.NotTaken)
+				e.loss.Add("response_format.json_schema.description", upstream.UnsupportedField)
 			}
 		}
 		e.Close('}')
@@ -64,8 +64,8 @@ func (e *cohereEncoder) tools() {
 	n := 0
 	for i := range e.r.Tools {
 		t, at := &e.r.Tools[i], "tools["+strconv.Itoa(i)+"]"
-		if t.Foreign != "" || e.r.ToolChoice.Mode == chat.ToolsNone {
-			e.loss.Add(at, upstream.NotTaken)
+		if t.ForeignType != "" || e.r.ToolChoice.Mode == chat.ToolsNone {
+			e.loss.Add(at, upstream.UnsupportedField)
 			continue
 		}
 		if n++; n == 1 {
@@ -86,7 +86,7 @@ func (e *cohereEncoder) tools() {
 		e.Close(']')
 		e.Bool("isForceSingleStep", true)
 		if e.r.Parallel.Set && !e.r.Parallel.Value {
-			e.loss.Add("parallel_tool_calls", upstream.NotTaken)
+			e.loss.Add("parallel_tool_calls", upstream.UnsupportedField)
 		}
 	}
 }
@@ -224,7 +224,7 @@ func (e *cohereEncoder) chatbot(m *chat.Message) error {
 	for _, p := range m.Parts {
 		if p.Kind == chat.Call {
 			if calls++; p.Cache != chat.NoCache {
-				e.loss.Add(upstream.Path(m, &p)+".cache_control", upstream.NotTaken)
+				e.loss.Add(upstream.Path(m, &p)+".cache_control", upstream.UnsupportedField)
 			}
 			continue
 		}

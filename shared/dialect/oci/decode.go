@@ -139,7 +139,7 @@ func (m *message) parts() (parts []chat.Part) {
 	return parts
 }
 
-// DecodeResponse implements chat.AnswerReader.
+// DecodeResponse implements chat.ResponseReader.
 func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
 	r := &chat.Response{}
@@ -204,7 +204,7 @@ func choice(d *wire.Decoder, i int, u *counts) chat.Choice {
 	return c
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
+// NewStreamDecoder implements chat.ResponseReader.
 func (Chat) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(decoder) }
 
 // decoder reads the events of both formats. Usage may come after the finish reason, so the

@@ -19,7 +19,7 @@ type genericEncoder struct {
 
 func (e *genericEncoder) write() error {
 	r := e.r
-	if err := upstream.Lose(r, e.loss, "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "n", "logit_bias", "tools", "response_format", "reasoning"); err != nil {
+	if err := upstream.ReportLoss(r, e.loss, "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "n", "logit_bias", "tools", "response_format", "reasoning"); err != nil {
 		return err
 	}
 	e.Str("apiFormat", "GENERIC")
@@ -66,10 +66,10 @@ func (e *genericEncoder) reasoning() {
 	case "none", "minimal", "low", "medium", "high":
 		e.Str("reasoningEffort", strings.ToUpper(g.Effort))
 	default:
-		e.loss.Add("reasoning_effort", upstream.NotTaken)
+		e.loss.Add("reasoning_effort", upstream.UnsupportedField)
 	}
 	if g.Thinking >= chat.ThinkingBudget {
-		e.loss.Add("thinking", upstream.NotTaken)
+		e.loss.Add("thinking", upstream.UnsupportedField)
 	}
 }
 
@@ -109,8 +109,8 @@ func (e *genericEncoder) tools() error {
 	e.Open('[')
 	for i := range r.Tools {
 		t, at := &r.Tools[i], "tools["+strconv.Itoa(i)+"]"
-		if t.Foreign != "" {
-			e.loss.Add(at, upstream.NotTaken)
+		if t.ForeignType != "" {
+			e.loss.Add(at, upstream.UnsupportedField)
 			continue
 		}
 		n++
@@ -195,7 +195,7 @@ func (e *genericEncoder) content(m *chat.Message) error {
 	for i := range m.Parts {
 		p, at := &m.Parts[i], upstream.Path(m, &m.Parts[i])
 		if p.Cache != chat.NoCache {
-			e.loss.Add(at+".cache_control", upstream.NotTaken)
+			e.loss.Add(at+".cache_control", upstream.UnsupportedField)
 		}
 		switch p.Kind {
 		case chat.Call:
@@ -220,7 +220,7 @@ func (e *genericEncoder) content(m *chat.Message) error {
 		case chat.Document:
 			return fault.Invalid(at, "%s is a document, which this provider does not accept", at)
 		default:
-			e.loss.Add(at, upstream.NotTaken)
+			e.loss.Add(at, upstream.UnsupportedField)
 			continue
 		}
 		n++

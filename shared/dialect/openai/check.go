@@ -260,12 +260,12 @@ func (Chat) Check(body []byte, c *chat.Checked) error { return chatChecker.check
 // DecodeRequest implements chat.RequestReader.
 func (Chat) DecodeRequest(body []byte) (*chat.Request, error) { return decodeChatRequest(body) }
 
-// EncodeResponse implements chat.AnswerWriter.
+// EncodeResponse implements chat.ResponseWriter.
 func (Chat) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	return encodeChatResponse(dst, r, o)
 }
 
-// NewStreamEncoder implements chat.AnswerWriter.
+// NewStreamEncoder implements chat.ResponseWriter.
 func (Chat) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return newStreamEncoder(o) }
 
 // AppendError implements chat.ErrorWriter.
@@ -283,13 +283,13 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *cha
 	return encodeChatRequest(dst, r, t, loss)
 }
 
-// DecodeResponse implements chat.AnswerReader.
+// DecodeResponse implements chat.ResponseReader.
 func (Chat) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
 	r, err := decodeResponse(body)
 	if err != nil {
 		return nil, err
 	}
-	if mark := reasoner(t).Mark(); mark != "" {
+	if mark := reasoner(t).Signature(); mark != "" {
 		for i := range r.Choices {
 			for j := range r.Choices[i].Parts {
 				if p := &r.Choices[i].Parts[j]; p.Kind == chat.Reasoned && p.Signature == "" {
@@ -310,10 +310,10 @@ func reasoner(t *chat.Traits) *hosts.Reasoner {
 	return hosts.ReasonerOf(t.Provider)
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
+// NewStreamDecoder implements chat.ResponseReader.
 func (Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder {
 	s := newStreamDecoder()
-	s.mark = reasoner(t).Mark()
+	s.mark = reasoner(t).Signature()
 	return s
 }
 
@@ -331,22 +331,22 @@ func (Chat) NewStreamFilter(o *chat.FilterOptions) chat.StreamFilter { return ne
 // MeterEmbeddings reads what accounting need of an answer of /embeddings.
 func MeterEmbeddings(body []byte) chat.Meter { return meterPlain(body, "data") }
 
-// Held implements chat.AnswerWriter. What has no place in the shape itself goes into
+// Support implements chat.ResponseWriter. What has no place in the shape itself goes into
 // members of the gateway's own, which only clients see that did not ask for the strict
 // shape.
-func (Chat) Held(o *chat.Options) chat.Held {
-	h := chat.Held{
-		Holds: chat.HoldsChoices | chat.HoldsFingerprint | chat.HoldsTier | chat.HoldsLogprobs | chat.HoldsRefusals |
+func (Chat) Support(o *chat.Options) chat.ResponseSupport {
+	h := chat.ResponseSupport{
+		Features: chat.HoldsChoices | chat.HoldsFingerprint | chat.HoldsTier | chat.HoldsLogprobs | chat.HoldsRefusals |
 			chat.HoldsCitations | chat.HoldsCalls | chat.HoldsMoreCalls,
 		Cites:  addressed,
 		Choice: "choices", Content: "message",
 	}
 	if !o.Strict {
 		h.Cites = nil
-		h.Holds |= chat.HoldsExtra | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsForeign | chat.HoldsImages | chat.HoldsSignedCalls
+		h.Features |= chat.HoldsExtra | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsForeign | chat.HoldsImages | chat.HoldsSignedCalls
 	}
 	if o.Legacy() {
-		h.Holds &^= chat.HoldsMoreCalls
+		h.Features &^= chat.HoldsMoreCalls
 	}
 	return h
 }
@@ -358,7 +358,7 @@ func addressed(cite []byte) bool {
 	return c.URL != ""
 }
 
-// Held implements chat.AnswerWriter: a text completion is text and nothing else.
-func (Completions) Held(*chat.Options) chat.Held {
-	return chat.Held{Holds: chat.HoldsChoices | chat.HoldsFingerprint | chat.HoldsTier, Choice: "choices"}
+// Support implements chat.ResponseWriter: a text completion is text and nothing else.
+func (Completions) Support(*chat.Options) chat.ResponseSupport {
+	return chat.ResponseSupport{Features: chat.HoldsChoices | chat.HoldsFingerprint | chat.HoldsTier, Choice: "choices"}
 }

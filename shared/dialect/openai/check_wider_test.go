@@ -49,11 +49,11 @@ func TestBoundsThatSomeHostWidens(t *testing.T) {
 		if got := c.dialect.Check([]byte(c.body), &byTarget); got != nil || len(byTarget.Excess) != 1 || byTarget.Excess[0].Kind != c.kind || byTarget.Excess[0].Amount != c.amount {
 			t.Fatalf("%.80s: %v %+v", c.body, got, byTarget.Excess)
 		}
-		if got := c.room.Within(byTarget.Excess); got != nil {
+		if got := c.room.Check(byTarget.Excess); got != nil {
 			t.Errorf("%.80s: refused with room: %v", c.body, got)
 		}
 		for _, room := range []chat.ExtendedLimits{c.less, {}} {
-			if got := room.Within(byTarget.Excess); got == nil || got.Error() != err.Error() {
+			if got := room.Check(byTarget.Excess); got == nil || got.Error() != err.Error() {
 				t.Errorf("%.80s: %v, want the same as ever: %v", c.body, got, err)
 			}
 		}
@@ -87,7 +87,7 @@ func TestBoundsThatNoHostWidens(t *testing.T) {
 // target takes.
 func TestStopsGoWhereThereIsRoom(t *testing.T) {
 	t.Parallel()
-	r := &chat.Request{Messages: []chat.Message{{Role: chat.User, Parts: []chat.Part{{Kind: chat.Text, Text: "x"}}, Plain: true}}}
+	r := &chat.Request{Messages: []chat.Message{{Role: chat.User, Parts: []chat.Part{{Kind: chat.Text, Text: "x"}}, IsString: true}}}
 	for i := range 20 {
 		r.Stop = append(r.Stop, "s"+strconv.Itoa(i))
 	}

@@ -70,7 +70,7 @@ func (Completions) DecodeRequest(body []byte) (*chat.Request, error) {
 func (q *requestDecoder) prompt() {
 	d := q.d
 	add := func(text string, i int) {
-		q.r.Messages = append(q.r.Messages, chat.Message{Role: chat.User, Plain: true, At: i, Parts: []chat.Part{{Kind: chat.Text, Text: text}}})
+		q.r.Messages = append(q.r.Messages, chat.Message{Role: chat.User, IsString: true, At: i, Parts: []chat.Part{{Kind: chat.Text, Text: text}}})
 	}
 	if d.Kind() == wire.KindString {
 		add(d.Str(), 0)
@@ -91,7 +91,7 @@ func (q *requestDecoder) prompt() {
 	q.r.Completion.Prompts = n
 }
 
-// EncodeResponse implements chat.AnswerWriter.
+// EncodeResponse implements chat.ResponseWriter.
 func (Completions) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	e := newEnvelope(r.ID, completionPrefix, r.Model, r.Created, o)
 	dst = e.append(dst, completionObject, o)
@@ -134,7 +134,7 @@ func completionFinish(s chat.StopReason) string {
 	return s.OpenAI()
 }
 
-// NewStreamEncoder implements chat.AnswerWriter.
+// NewStreamEncoder implements chat.ResponseWriter.
 func (Completions) NewStreamEncoder(o *chat.Options) chat.StreamEncoder {
 	return &completionEncoder{o: *o}
 }
@@ -233,12 +233,12 @@ func (Completions) EncodeRequest(dst []byte, _ *chat.Request, t *chat.Traits, _ 
 	return dst, fault.Newf(fault.UnsupportedOperation, "", "chat is not supported by %s for this model, which only completes texts", t.Provider)
 }
 
-// DecodeResponse implements chat.AnswerReader.
+// DecodeResponse implements chat.ResponseReader.
 func (Completions) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
 	return Chat{}.DecodeResponse(body, t)
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
+// NewStreamDecoder implements chat.ResponseReader.
 func (Completions) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return newStreamDecoder() }
 
 // DecodeError implements chat.ErrorReader.

@@ -138,7 +138,7 @@ func providerFault(p *chat.ProviderError) *fault.Fault {
 	f := fault.New(fault.ProviderError, p.Param, p.Message).WithCause(p)
 	f.Source = fault.SourceProvider
 	f.StatusCode = p.Status
-	switch meaning := hosts.MeaningOf(p); {
+	switch meaning := hosts.CodeOf(p); {
 	case meaning == chat.InsufficientQuota:
 		f.Code, f.StatusCode = meaning, http.StatusTooManyRequests
 	case meaning != "":

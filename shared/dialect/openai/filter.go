@@ -65,7 +65,7 @@ func (f *filter) End() []byte {
 	var out []byte
 	var e events.Event
 	if !f.failed && f.split.Last(&e) {
-		f.out.Over(make([]byte, len(e.Raw)))
+		f.out.Reset(make([]byte, len(e.Raw)))
 		f.event(&e)
 		if f.failed && !f.passed { // a piece of an event: the stream was cut
 			f.m.Err, f.failed = nil, false
@@ -75,7 +75,7 @@ func (f *filter) End() []byte {
 		}
 	}
 	if f.start.data != nil && !f.failed {
-		f.out.Over(nil)
+		f.out.Reset(nil)
 		f.releaseName()
 		out = append(out, f.out.Bytes()...)
 	}
@@ -134,7 +134,7 @@ func (f *filter) event(e *events.Event) {
 		if ok {
 			f.m.OutputBytes += int64(text)
 			if text > 0 {
-				f.m.Pieces++
+				f.m.Chunks++
 			}
 			if null > 0 && f.hides() {
 				f.drop(e, wire.Span{Start: null, End: null + len(nullUsage)})
@@ -148,7 +148,7 @@ func (f *filter) event(e *events.Event) {
 }
 
 // hides reports whether usage in the stream concerns only the gateway.
-func (f *filter) hides() bool { return f.o.Injected && !f.o.IncludeUsage }
+func (f *filter) hides() bool { return f.o.UsageAdded && !f.o.IncludeUsage }
 
 // drop passes e on without the part of its data at cut.
 func (f *filter) drop(e *events.Event, cut wire.Span) {
@@ -245,7 +245,7 @@ func (f *filter) unreadable(e *events.Event, cause error) {
 	case len(bytes.TrimSpace(e.Data)) == 0:
 		f.out.Add(e.Raw)
 	case !f.m.Complete:
-		f.m.Err, f.failed = upstream.Unreadable(cause), true
+		f.m.Err, f.failed = upstream.UnreadableFault(cause), true
 	}
 }
 
@@ -307,7 +307,7 @@ func (f *filter) meter(c *chunk) {
 	}
 	f.m.OutputBytes += int64(text)
 	if text > 0 {
-		f.m.Pieces++
+		f.m.Chunks++
 	}
 }
 

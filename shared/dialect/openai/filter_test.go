@@ -51,7 +51,7 @@ func TestFilterPassesBytesThroughIfUsageWasRequested(t *testing.T) {
 	for _, obfuscated := range []bool{false, true} {
 		in := stream(5, obfuscated)
 		for _, size := range []int{1, 2, 3, 7, 64, 1000, len(in)} {
-			out, f := pass(t, chat.FilterOptions{Injected: true, IncludeUsage: true, Strict: true}, in, size)
+			out, f := pass(t, chat.FilterOptions{UsageAdded: true, IncludeUsage: true, Strict: true}, in, size)
 			if out != in {
 				t.Fatalf("size %d: the stream was changed:\n%s", size, out)
 			}
@@ -86,7 +86,7 @@ func TestFilterTakesInjectedUsageOut(t *testing.T) {
 		at := strings.Index(want, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1750000000,"model":"gpt-4o-mini-2024-07-18","service_tier":"default","system_fingerprint":"fp_1","choices":[]`)
 		want = want[:at] + want[at+strings.Index(want[at:], "\n\n")+2:]
 		for _, size := range []int{1, 5, 100, 333, len(in)} {
-			out, f := pass(t, chat.FilterOptions{Injected: true, Strict: true}, in, size)
+			out, f := pass(t, chat.FilterOptions{UsageAdded: true, Strict: true}, in, size)
 			if out != want {
 				t.Fatalf("size %d:\n got %s\nwant %s", size, out, want)
 			}
@@ -122,7 +122,7 @@ func TestFilterUsageShapes(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			for _, size := range []int{1, 10, len(tt.in)} {
-				out, f := pass(t, chat.FilterOptions{Injected: true}, tt.in, size)
+				out, f := pass(t, chat.FilterOptions{UsageAdded: true}, tt.in, size)
 				if out != tt.want {
 					t.Fatalf("size %d:\n got %q\nwant %q", size, out, tt.want)
 				}
@@ -175,7 +175,7 @@ func TestFilterSwallowsFilterOnlyChunksWhenStrict(t *testing.T) {
 }
 
 func BenchmarkFilter(b *testing.B) {
-	for _, o := range []chat.FilterOptions{{Injected: true, Strict: true}, {Injected: true, IncludeUsage: true, Strict: true}} {
+	for _, o := range []chat.FilterOptions{{UsageAdded: true, Strict: true}, {UsageAdded: true, IncludeUsage: true, Strict: true}} {
 		for _, obfuscated := range []bool{false, true} {
 			b.Run(fmt.Sprintf("asked=%v,obfuscated=%v", o.IncludeUsage, obfuscated), func(b *testing.B) {
 				events := strings.SplitAfter(stream(100, obfuscated), "\n\n")

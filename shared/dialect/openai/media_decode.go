@@ -168,7 +168,7 @@ func (q *requestDecoder) tool() chat.Tool {
 		switch string(key) {
 		case "type":
 			if kind := d.Str(); kind != "function" {
-				t.Foreign = kind
+				t.ForeignType = kind
 			}
 		case "function", "custom":
 			seenFunction = true
@@ -179,12 +179,12 @@ func (q *requestDecoder) tool() chat.Tool {
 			jsonfield.AddCopy(d, string(key), &t.Extra)
 		}
 	}
-	if t.Foreign == "custom" && seenFunction && t.Name != "" {
-		t.Foreign, t.Custom, t.Schema = "", true, []byte(chat.TextTool)
+	if t.ForeignType == "custom" && seenFunction && t.Name != "" {
+		t.ForeignType, t.Custom, t.Schema = "", true, []byte(chat.TextTool)
 		return t
 	}
-	if t.Foreign != "" {
-		return chat.Tool{Name: t.Foreign, Foreign: t.Foreign, Raw: bytes.Clone(whole.Raw()), Cache: t.Cache}
+	if t.ForeignType != "" {
+		return chat.Tool{Name: t.ForeignType, ForeignType: t.ForeignType, Raw: bytes.Clone(whole.Raw()), Cache: t.Cache}
 	}
 	if !seenFunction {
 		jsonfield.Missing(d, &whole, "function")
@@ -219,7 +219,7 @@ func (q *requestDecoder) toolChoice(place string) chat.ToolChoice {
 		case "auto":
 			return chat.ToolChoice{Mode: chat.ToolsAuto}
 		default:
-			return chat.ToolChoice{Mode: chat.ToolsAuto, Word: word}
+			return chat.ToolChoice{Mode: chat.ToolsAuto, HostMode: word}
 		}
 	}
 	whole := *d
@@ -262,12 +262,12 @@ func (q *requestDecoder) allowedTools() chat.ToolChoiceMode {
 			case "required":
 				mode = chat.ToolsRequired
 			default:
-				q.r.Guess("tool_choice.allowed_tools.mode", "auto")
+				q.r.Assume("tool_choice.allowed_tools.mode", "auto")
 			}
 		case "tools":
 			for range d.Array {
 				t := q.tool()
-				q.allowed[t.Foreign+"/"+t.Name] = true
+				q.allowed[t.ForeignType+"/"+t.Name] = true
 			}
 		}
 	}
@@ -279,7 +279,7 @@ func (q *requestDecoder) offer() {
 	if q.allowed == nil {
 		return
 	}
-	q.r.Tools = slices.DeleteFunc(q.r.Tools, func(t chat.Tool) bool { return !q.allowed[t.Foreign+"/"+t.Name] })
+	q.r.Tools = slices.DeleteFunc(q.r.Tools, func(t chat.Tool) bool { return !q.allowed[t.ForeignType+"/"+t.Name] })
 }
 
 // functionCallID makes the id of a legacy function call from its place, so that

@@ -186,7 +186,7 @@ func (m *message) legacyCall() *chat.ToolCall {
 // add makes the canonical message.
 func (m *message) add() {
 	q := m.q
-	out := chat.Message{Name: m.name, Parts: m.parts, At: m.at, Plain: m.plain}
+	out := chat.Message{Name: m.name, Parts: m.parts, At: m.at, IsString: m.plain}
 	if m.cache != chat.NoCache && len(out.Parts) > 0 {
 		out.Parts[len(out.Parts)-1].Cache = m.cache
 	}
@@ -220,7 +220,7 @@ func (m *message) assistant(out *chat.Message) {
 			// Some clients give back only the thinking as blocks, and the text beside it.
 			out.Parts = append(m.blocks, out.Parts...)
 		}
-		out.Plain = false
+		out.IsString = false
 	} else if m.reasoning != "" {
 		out.Parts = append([]chat.Part{{Kind: chat.Reasoned, Text: m.reasoning}}, out.Parts...)
 	}
@@ -240,7 +240,7 @@ func (m *message) assistant(out *chat.Message) {
 		out.Parts = append(out.Parts, chat.Part{Kind: chat.Call, Call: m.function})
 	}
 	if len(out.Parts) != 1 || out.Parts[0].Kind != chat.Text {
-		out.Plain = false
+		out.IsString = false
 	}
 }
 
@@ -250,7 +250,7 @@ func (m *message) result(out *chat.Message, callID string) {
 	if n := len(out.Parts); n > 0 {
 		p.Cache, out.Parts[n-1].Cache = out.Parts[n-1].Cache, chat.NoCache
 	}
-	out.Parts, out.Plain = []chat.Part{p}, false
+	out.Parts, out.IsString = []chat.Part{p}, false
 }
 
 // part reads one content part. A part of an unknown type is unchanged.

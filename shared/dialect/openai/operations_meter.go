@@ -157,7 +157,7 @@ func MeterImages(body []byte) chat.Meter {
 		line := chat.Line{Model: v.Model}
 		line.Usage.Set(pricing.Input, *v.Input)
 		line.Usage.Set(pricing.Output, *v.Output)
-		m.Also = append(m.Also, line)
+		m.Extra = append(m.Extra, line)
 	}
 	return m
 }

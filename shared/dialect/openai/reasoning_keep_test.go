@@ -17,10 +17,10 @@ func TestReturnedReasoningIsPreserved(t *testing.T) {
 			call := &chat.ToolCall{ID: "c1", Name: "f", Arguments: "{}"}
 			turn := chat.Message{Role: chat.Assistant, At: 1, Parts: []chat.Part{{Kind: chat.Call, Call: call}}}
 			if reasoned {
-				turn.Parts = append([]chat.Part{{Kind: chat.Reasoned, Text: "hm", Signature: host.Mark()}}, turn.Parts...)
+				turn.Parts = append([]chat.Part{{Kind: chat.Reasoned, Text: "hm", Signature: host.Signature()}}, turn.Parts...)
 			}
 			r := &chat.Request{Model: "m", Messages: []chat.Message{
-				{Role: chat.User, Plain: true, Parts: []chat.Part{{Kind: chat.Text, Text: "go"}}}, turn,
+				{Role: chat.User, IsString: true, Parts: []chat.Part{{Kind: chat.Text, Text: "go"}}}, turn,
 				{Role: chat.ToolRole, At: 2, Parts: []chat.Part{{Kind: chat.Result, Result: &chat.ToolResult{CallID: "c1", Plain: true, Parts: []chat.Part{{Kind: chat.Text, Text: "x"}}}}}},
 			}}
 			out, err := Chat{}.EncodeRequest(nil, r, &chat.Traits{Provider: host.Host}, &chat.Loss{})

@@ -204,7 +204,7 @@ func (q *requestDecoder) format() chat.Format {
 			case "json_schema":
 				f.Kind = chat.FormatSchema
 			default:
-				q.r.Guess("response_format.type", "text")
+				q.r.Assume("response_format.type", "text")
 			}
 		case "json_schema":
 			for name := range d.Object {

@@ -37,7 +37,7 @@ func encodeChatRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.L
 	if err := r.Rename(longest); err != nil {
 		return dst, err
 	}
-	r.HiddenAnswer, r.UnboundJSON = false, r.Format.Kind == chat.FormatSchema && t.Schema == chat.SchemaInWords
+	r.HiddenResponse, r.UnboundJSON = false, r.Format.Kind == chat.FormatSchema && t.Schema == chat.SchemaInWords
 	r.ReportUnread(loss)
 	r.ReportBelow(loss, chat.BelowCitations|chat.BelowDocuments|chat.BelowRemoteTitles|chat.BelowCallSignatures|chat.BelowResultMarkers)
 	e := requestEncoder{b: dst, r: r, t: t, loss: loss, max: longest}
@@ -156,7 +156,7 @@ func (e *requestEncoder) sampling() {
 		e.number("frequency_penalty", r.FrequencyPenalty)
 		e.number("presence_penalty", r.PresencePenalty)
 	}
-	r.Lose(e.loss, notTaken, "temperature", "top_p", "frequency_penalty", "presence_penalty", "seed", "logit_bias", "stop", "user", "service_tier")
+	r.ReportLoss(e.loss, notTaken, "temperature", "top_p", "frequency_penalty", "presence_penalty", "seed", "logit_bias", "stop", "user", "service_tier")
 	if r.Seed.Set {
 		e.int("seed", r.Seed.Value)
 	}
@@ -206,7 +206,7 @@ func (e *requestEncoder) shape() error {
 			return fault.New(fault.UnsupportedResponse, "response_format", "This model cannot answer in a JSON schema")
 		}
 		if e.t.Schema == chat.SchemaInWords {
-			e.loss.Add("response_format", upstream.InWords)
+			e.loss.Add("response_format", upstream.SchemaInPrompt)
 			e.key("response_format")
 			e.b = append(e.b, `{"type":"json_object"}`...)
 			break
@@ -218,7 +218,7 @@ func (e *requestEncoder) shape() error {
 		e.dropIf(c.Suffix != "", "suffix")
 		e.dropIf(c.BestOf.Set && c.BestOf.Value > 1, "best_of")
 		if c.Logprobs.Set {
-			e.loss.AddAnswer("logprobs", notTaken)
+			e.loss.AddResponse("logprobs", notTaken)
 		}
 	}
 	return nil
@@ -291,7 +291,7 @@ func (e *requestEncoder) tools() error {
 	for i := range r.Tools {
 		t := &r.Tools[i]
 		path := "tools[" + strconv.Itoa(i) + "]"
-		if t.Foreign != "" || e.t.NoTools {
+		if t.ForeignType != "" || e.t.NoTools {
 			e.loss.Add(path, notTaken)
 			continue
 		}

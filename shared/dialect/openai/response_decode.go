@@ -74,7 +74,7 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 	if !usage.known() {
 		usage.readChoices(list)
 	}
-	m := chat.Meter{Served: r.Served}
+	m := chat.Meter{PriceFacts: r.PriceFacts}
 	usage.classes(&m)
 	r.Usage, r.ReportedTotal, r.SearchContext = m.Usage, m.ReportedTotal, m.SearchContext
 	return r, nil

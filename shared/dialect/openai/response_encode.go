@@ -26,7 +26,7 @@ type envelope struct {
 
 // newEnvelope makes the envelope of an answer; prefix is that of ids of its kind.
 func newEnvelope(id, prefix, model string, created int64, o *chat.Options) envelope {
-	e := envelope{o.AnswerID(id, prefix), model, created}
+	e := envelope{o.ResponseID(id, prefix), model, created}
 	if e.model == "" {
 		e.model = o.Model
 	}

@@ -24,7 +24,7 @@ func (Chat) Restore(body []byte, t *chat.Traits, recall func(toolCallID string) 
 	if err != nil {
 		return body, false
 	}
-	r.Recall = recall
+	r.LoadReasoning = recall
 	e := requestEncoder{r: r}
 	texts := map[int]string{} // by the index of the message
 	forgets = true
@@ -33,7 +33,7 @@ func (Chat) Restore(body []byte, t *chat.Traits, recall func(toolCallID string) 
 		calls, reasoned := false, false
 		for j := range m.Parts {
 			calls = calls || m.Parts[j].Call != nil
-			reasoned = reasoned || host.Takes(&m.Parts[j])
+			reasoned = reasoned || host.Accepts(&m.Parts[j])
 		}
 		if !calls {
 			continue

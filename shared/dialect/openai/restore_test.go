@@ -39,7 +39,7 @@ func TestRestoreReturnsRequiredReasoning(t *testing.T) {
 			if text == "" {
 				return nil
 			}
-			return []chat.Part{{Kind: chat.Reasoned, Text: text, Signature: hosts.ReasonerOf("deepseek").Mark()}}
+			return []chat.Part{{Kind: chat.Reasoned, Text: text, Signature: hosts.ReasonerOf("deepseek").Signature()}}
 		}
 		body := func(turns []string) string {
 			return `{ "model":"m","messages" : [` + strings.Join(turns, " ,") + `]` + c.more + `}`

@@ -88,7 +88,7 @@ func (s *streamDecoder) args(st *choiceState, n int, raw []byte, emit func(*chat
 	}
 	st.calls[n].args = true
 	s.m.OutputBytes += int64(inside(raw))
-	s.m.Pieces++
+	s.m.Chunks++
 	s.out = chat.Delta{Kind: chat.DeltaToolArgs, Choice: st.index, Block: blockCalls + n, Call: n, JSON: s.valid(raw)}
 	return emit(&s.out)
 }

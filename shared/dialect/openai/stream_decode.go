@@ -88,7 +88,7 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	}
 	c := &s.c
 	if err := c.read(&s.d, data); err != nil {
-		f := upstream.Unreadable(err)
+		f := upstream.UnreadableFault(err)
 		s.m.Err = f
 		return f
 	}
@@ -184,7 +184,7 @@ func (s *streamDecoder) piece(kind chat.DeltaKind, choice, block int, raw, logpr
 	}
 	if len(raw) > 2 {
 		s.m.Started = true
-		s.m.Pieces++
+		s.m.Chunks++
 	}
 	s.m.OutputBytes += int64(inside(raw))
 	s.out = chat.Delta{Kind: kind, Choice: choice, Block: block, JSON: s.valid(raw), Logprobs: logprobs}

@@ -31,7 +31,7 @@ type streamEncoder struct {
 }
 
 func newStreamEncoder(o *chat.Options) *streamEncoder {
-	return &streamEncoder{o: *o, hidden: o.Request != nil && o.Request.HiddenAnswer}
+	return &streamEncoder{o: *o, hidden: o.Request != nil && o.Request.HiddenResponse}
 }
 
 // start makes the parts that all chunks share.
@@ -91,7 +91,7 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		switch {
 		case !s.hidden:
 			dst = s.text(dst, d)
-		case d.Answer:
+		case d.Response:
 			s.held, s.answered = nil, true
 			dst = s.text(dst, d)
 		case !s.answered:
@@ -327,7 +327,7 @@ func imageParts(d *wire.Decoder) (parts []chat.Part) {
 func (s *streamDecoder) images(st *choiceState, list []byte, emit func(*chat.Delta) error) error {
 	for _, p := range imageParts(wire.NewDecoder(list)) {
 		s.m.Started = true
-		s.m.Pieces++
+		s.m.Chunks++
 		s.out = chat.Delta{Kind: chat.DeltaImage, Choice: st.index, Block: blockImages + st.images, Call: -1, JSON: wire.AppendJSONString(nil, p.Media.Address())}
 		if err := emit(&s.out); err != nil {
 			return err

@@ -8,8 +8,8 @@ import (
 // thinking writes how much the model thinks before it answers, in the host's format.
 func (e *requestEncoder) thinking() {
 	r := e.r.Reasoning
-	host := hosts.ThinkerOf(e.t.Provider)
-	if host != nil && host.Known && e.t.MaxTokensField != "max_completion_tokens" {
+	host := hosts.ThinkingControlOf(e.t.Provider)
+	if host != nil && host.KnownOnly && e.t.MaxTokensField != "max_completion_tokens" {
 		host = nil
 	}
 	if e.t.NoEffort || e.t.Thinking == chat.ThinksNever {
@@ -65,7 +65,7 @@ func (e *requestEncoder) thinking() {
 }
 
 // byEffort writes the effort of a host that has no other switch.
-func (e *requestEncoder) byEffort(host *hosts.Thinker, r chat.Reasoning, on bool) {
+func (e *requestEncoder) byEffort(host *hosts.ThinkingControl, r chat.Reasoning, on bool) {
 	effort := r.Effort
 	switch {
 	case r.Thinking == chat.ThinkingOff && effort == "":
@@ -105,7 +105,7 @@ func (e *requestEncoder) reasoning(m *chat.Message) {
 	for i := range m.Parts {
 		switch p := &m.Parts[i]; {
 		case p.Kind != chat.Reasoned && p.Kind != chat.RedactedReasoned:
-		case host.Takes(p):
+		case host.Accepts(p):
 			text += p.Text
 		case p.Text != "" || p.Data != "" || p.Signature != "":
 			foreign = append(foreign, p)
@@ -127,12 +127,12 @@ func (e *requestEncoder) reasoning(m *chat.Message) {
 func (e *requestEncoder) recalled(host *hosts.Reasoner, m *chat.Message) (text string) {
 	for i := range m.Parts {
 		call := m.Parts[i].Call
-		if call == nil || e.r.Recall == nil || e.recalls == maxRecalls {
+		if call == nil || e.r.LoadReasoning == nil || e.recalls == maxRecalls {
 			continue
 		}
 		e.recalls++
-		for _, p := range e.r.Recall(call.ID) {
-			if host.Takes(&p) {
+		for _, p := range e.r.LoadReasoning(call.ID) {
+			if host.Accepts(&p) {
 				text += p.Text
 			}
 		}

@@ -22,7 +22,7 @@ var thinkingRequests = map[string]struct{ client, body string }{
 // TestThinkingIsSwitchedInTheFormOfTheHost asks every host of the table, in the shapes of
 // several clients: what the client said reaches the host in its own form, or is reported.
 func TestThinkingIsSwitchedInTheFormOfTheHost(t *testing.T) {
-	for _, host := range hosts.Thinkers {
+	for _, host := range hosts.ThinkingControls {
 		for name, req := range thinkingRequests {
 			client := golden.Shapes()[req.client]
 			model := "gpt-5.2"

@@ -31,11 +31,15 @@ func (Chat) Name() string { return "palm" }
 // Name implements chat.Dialect.
 func (Text) Name() string { return "palm.text" }
 
-// NewStreamDecoder implements chat.AnswerReader.
-func (w Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }
+// NewStreamDecoder implements chat.ResponseReader.
+func (w Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder {
+	return upstream.NewBufferedDecoder(w, t)
+}
 
-// NewStreamDecoder implements chat.AnswerReader.
-func (w Text) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }
+// NewStreamDecoder implements chat.ResponseReader.
+func (w Text) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder {
+	return upstream.NewBufferedDecoder(w, t)
+}
 
 // maxCandidates is how many answers one request gives.
 const maxCandidates = 8
@@ -63,11 +67,11 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *cha
 	if err := bounds(r); err != nil {
 		return dst, err
 	}
-	if err := upstream.Lose(r, loss, "temperature", "top_p", "top_k", "n"); err != nil {
+	if err := upstream.ReportLoss(r, loss, "temperature", "top_p", "top_k", "n"); err != nil {
 		return dst, err
 	}
 	if r.MaxTokens.Set {
-		loss.Add(r.MaxTokensField, upstream.NotTaken)
+		loss.Add(r.MaxTokensField, upstream.UnsupportedField)
 	}
 	upstream.MovedPrompts(r, loss)
 	turns, system, err := upstream.Turns(r, loss)
@@ -105,7 +109,7 @@ func (Text) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *cha
 	if err := bounds(r); err != nil {
 		return dst, err
 	}
-	if err := upstream.Lose(r, loss, "temperature", "top_p", "top_k", "n", "stop"); err != nil {
+	if err := upstream.ReportLoss(r, loss, "temperature", "top_p", "top_k", "n", "stop"); err != nil {
 		return dst, err
 	}
 	o := upstream.Begin(dst)
@@ -120,12 +124,12 @@ func (Text) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *cha
 	return o.B, loss.Err()
 }
 
-// DecodeResponse implements chat.AnswerReader.
+// DecodeResponse implements chat.ResponseReader.
 func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	return decode(body, "content")
 }
 
-// DecodeResponse implements chat.AnswerReader.
+// DecodeResponse implements chat.ResponseReader.
 func (Text) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	return decode(body, "output")
 }
@@ -196,7 +200,7 @@ func (Embeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]
 	if err != nil {
 		return dst, "", err
 	}
-	r.Lose(a.Loss)
+	r.ReportLoss(a.Loss)
 	o := upstream.Begin(dst)
 	o.Str("text", texts[0])
 	o.Close('}')
@@ -206,7 +210,7 @@ func (Embeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]
 // DecodeResponse implements chat.Translator.
 func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
-	var read embedding.Answer
+	var read embedding.Response
 	for key := range d.Object {
 		if string(key) != "embedding" || d.Kind() != wire.KindObject {
 			continue

@@ -125,14 +125,14 @@ func (e Event) WithBody(body []byte) Event {
 	return e
 }
 
-// Item is the item of an event, Answer its response; nil where it has none.
+// Item is the item of an event, RawResponse its response; nil where it has none.
 func (e *Event) Item() []byte { return e.item }
 
-// Answer is the response that an event is about, or requests; nil if there is none.
-func (e *Event) Answer() []byte { return e.response }
+// RawResponse is the response that an event is about, or requests; nil if there is none.
+func (e *Event) RawResponse() []byte { return e.response }
 
-// About is the session that an event is about, or requests; nil if there is none.
-func (e *Event) About() []byte { return e.session }
+// RawSession is the session that an event is about, or requests; nil if there is none.
+func (e *Event) RawSession() []byte { return e.session }
 
 // Audio reports whether an event brings sound.
 func (e *Event) Audio() bool {
@@ -173,12 +173,12 @@ func (e *Event) Added() (a Added) {
 // Session is the data of an event about the session; if the client sent it, the requested
 // settings.
 type Session struct {
-	Model         string
-	Transcription string // the model that transcribes the input
-	MaxOutput     int64  // tokens of a response; 0 means not given, or without a bound
-	Instructions  string
-	Held          string // field by which the provider adds input of any length: a saved prompt, or a tool that it runs
-	Twice         string // field that is given in two spellings, of which a provider reads one
+	Model          string
+	Transcription  string // the model that transcribes the input
+	MaxOutput      int64  // tokens of a response; 0 means not given, or without a bound
+	Instructions   string
+	UnboundedField string // field by which the provider adds input of any length: a saved prompt, or a tool that it runs
+	DuplicateField string // field that is given in two spellings, of which a provider reads one
 }
 
 // Members inside of a client's event. A member that decides anything is rejected when it
@@ -263,11 +263,11 @@ func (e *Event) Session() (s Session, err error) {
 	if id, err := stringField(saved, "id", "session.prompt"); err != nil {
 		return s, err
 	} else if id != "" {
-		s.Held = "session.prompt.id"
+		s.UnboundedField = "session.prompt.id"
 	} else if tools := reference.FindHosted(e.session); len(tools) > 0 {
-		s.Held = "session." + tools[0].Field
+		s.UnboundedField = "session." + tools[0].Field
 	}
-	s.Twice = twice(in, "session")
+	s.DuplicateField = twice(in, "session")
 	at, transcription := "session.input_audio_transcription", in["input_audio_transcription"]
 	if audio := in["audio"]; audio != nil {
 		sound, err := members(audioKeys, audio, "session.audio")
@@ -280,7 +280,7 @@ func (e *Event) Session() (s Session, err error) {
 		}
 		if t := input["transcription"]; stated(t) {
 			if stated(transcription) {
-				s.Twice = at
+				s.DuplicateField = at
 			}
 			at, transcription = "session.audio.input.transcription", t
 		}
@@ -344,10 +344,10 @@ func tokens(raw []byte, field string) (int64, error) {
 
 // ResponseRequest is the content of a client's response.create.
 type ResponseRequest struct {
-	MaxOutput    int64
-	Unbounded    bool // it states that it has no bound, whatever the session's is
-	Instructions string
-	Twice        string // as of Session
+	MaxOutput      int64
+	Unbounded      bool // it states that it has no bound, whatever the session's is
+	Instructions   string
+	DuplicateField string // as of Session
 }
 
 // ResponseRequest reads a response.create.
@@ -359,7 +359,7 @@ func (e *Event) ResponseRequest() (a ResponseRequest, err error) {
 	if a.Instructions, err = stringField(in, "instructions", "response"); err != nil {
 		return a, err
 	}
-	a.Twice = twice(in, "response")
+	a.DuplicateField = twice(in, "response")
 	for _, key := range boundKeys {
 		a.Unbounded = a.Unbounded || string(in[key]) == `"inf"`
 	}

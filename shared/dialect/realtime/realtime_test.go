@@ -38,9 +38,9 @@ func TestSessionsAreRead(t *testing.T) {
 	for body, want := range map[string]Session{
 		`{"type":"session.update","session":{"model":"m","instructions":"i","max_output_tokens":7,"audio":{"input":{"transcription":{"model":"w"}}}}}`: {Model: "m", Transcription: "w", MaxOutput: 7, Instructions: "i"},
 		`{"type":"session.update","session":{"max_response_output_tokens":"inf","input_audio_transcription":{"model":"w"}}}`:                           {Transcription: "w"},
-		`{"type":"session.update","session":{"prompt":{"id":"pmpt_1","variables":{"a":"b"}}}}`:                                                         {Held: "session.prompt.id"},
-		`{"type":"session.update","session":{"input_audio_transcription":{"model":"a"},"audio":{"input":{"transcription":{"model":"b"}}}}}`:            {Transcription: "b", Twice: "session.input_audio_transcription"},
-		`{"type":"session.update","session":{"max_output_tokens":1,"max_response_output_tokens":"inf"}}`:                                               {MaxOutput: 1, Twice: "session.max_response_output_tokens"},
+		`{"type":"session.update","session":{"prompt":{"id":"pmpt_1","variables":{"a":"b"}}}}`:                                                         {UnboundedField: "session.prompt.id"},
+		`{"type":"session.update","session":{"input_audio_transcription":{"model":"a"},"audio":{"input":{"transcription":{"model":"b"}}}}}`:            {Transcription: "b", DuplicateField: "session.input_audio_transcription"},
+		`{"type":"session.update","session":{"max_output_tokens":1,"max_response_output_tokens":"inf"}}`:                                               {MaxOutput: 1, DuplicateField: "session.max_response_output_tokens"},
 		`{"type":"session.update","session":{"prompt":null}}`:                                                                                          {},
 		`{"type":"session.update","session":{"audio":{"input":{"transcription":null}},"max_output_tokens":null}}`:                                      {},
 		`{"type":"session.update"}`: {},

@@ -22,7 +22,7 @@ type Done struct {
 	Usage  pricing.Usage
 
 	Model  string // the model that made it; "": the session's
-	Served chat.Served
+	Served chat.PriceFacts
 }
 
 // count is a number of tokens, which hosts also write as a string.

@@ -105,10 +105,10 @@ func Items(body []byte) (items []Item) {
 	return items
 }
 
-// HeldItem returns the path of the first item with content that is not in the body, and that known
+// FindStored returns the path of the first item with content that is not in the body, and that known
 // does not have: the provider looks it up, or it represents a compacted conversation. It returns ""
 // if there is none.
-func HeldItem(body []byte, known func(id string) bool) (field string) {
+func FindStored(body []byte, known func(id string) bool) (field string) {
 	if !bytes.Contains(body, []byte(`"id"`)) && !bytes.Contains(body, []byte("compact")) && !bytes.Contains(body, []byte(`\u00`)) && !bytes.Contains(body, []byte(`"ID"`)) {
 		return ""
 	}
@@ -209,11 +209,11 @@ func (it *scanned) read(d *wire.Decoder) {
 	}
 }
 
-// Disown returns the body with other ids in place of the foreign ones of its items. A
+// ReplaceForeign returns the body with other ids in place of the foreign ones of its items. A
 // foreign id cannot be omitted, since many types of items require one; the new id begins
 // like the old one and is that of no object. Ids of requests for approval are replaced in
 // the items that approve them as well.
-func Disown(body []byte, foreign map[string]bool) []byte {
+func ReplaceForeign(body []byte, foreign map[string]bool) []byte {
 	if len(foreign) == 0 {
 		return body
 	}
@@ -242,9 +242,9 @@ func disowned(id string) string {
 	return prefix + "_" + hex.EncodeToString(sum[:24])
 }
 
-// ItemsMade returns the ids of the items that an answer of responses or conversations has, or
+// CreatedItems returns the ids of the items that an answer of responses or conversations has, or
 // one event of its stream.
-func ItemsMade(answer []byte) (ids []string) {
+func CreatedItems(answer []byte) (ids []string) {
 	d := wire.NewDecoder(answer)
 	if d.Kind() != wire.KindObject {
 		return nil
@@ -258,7 +258,7 @@ func ItemsMade(answer []byte) (ids []string) {
 		case name == "item":
 			ids = appendID(d, ids)
 		case name == "response" && d.Kind() == wire.KindObject:
-			ids = append(ids, ItemsMade(d.Raw())...)
+			ids = append(ids, CreatedItems(d.Raw())...)
 		}
 	}
 	return ids

@@ -109,7 +109,7 @@ func TestItemsOfAnswersAreFound(t *testing.T) {
 		`[{"id":"x"}]`: "",
 		`x`:            "",
 	} {
-		if got := strings.Join(slices.Compact(ItemsMade([]byte(answer))), " "); got != want {
+		if got := strings.Join(slices.Compact(CreatedItems([]byte(answer))), " "); got != want {
 			t.Errorf("%s: %s, want %s", answer, got, want)
 		}
 	}

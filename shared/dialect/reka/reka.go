@@ -30,7 +30,7 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *cha
 		return dst, fault.Invalid("temperature", "temperature must be between 0 and 1 for this provider")
 	}
 	carried := append([]string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop"}, passed...)
-	if err := upstream.Lose(r, loss, carried...); err != nil {
+	if err := upstream.ReportLoss(r, loss, carried...); err != nil {
 		return dst, err
 	}
 	turns, system, err := upstream.Turns(r, loss)
@@ -82,7 +82,7 @@ func reportSystem(r *chat.Request, loss *chat.Loss) {
 	}
 }
 
-// DecodeResponse implements chat.AnswerReader: {text, finish_reason, metadata:
+// DecodeResponse implements chat.ResponseReader: {text, finish_reason, metadata:
 // {input_tokens, generated_tokens}}.
 func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
@@ -135,5 +135,7 @@ func usage(d *wire.Decoder, u *pricing.Usage) {
 	}
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
-func (w Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }
+// NewStreamDecoder implements chat.ResponseReader.
+func (w Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder {
+	return upstream.NewBufferedDecoder(w, t)
+}

@@ -126,7 +126,7 @@ func (r *Request) text(i int, loss *chat.Loss) (string, error) {
 				text = true
 				continue
 			}
-			loss.Add(at+"."+string(key), upstream.NotTaken)
+			loss.Add(at+"."+string(key), upstream.UnsupportedField)
 		}
 		if !text {
 			return "", fault.Invalid(at+".text", "%s.text is required: a text", at)
@@ -161,12 +161,12 @@ func (r *Request) ranked(doc *Document, at string) (string, error) {
 	return string(b), nil
 }
 
-// Lose reports the members that are not in carried.
-func (r *Request) Lose(loss *chat.Loss, carried ...string) {
+// ReportLoss reports the members that are not in carried.
+func (r *Request) ReportLoss(loss *chat.Loss, carried ...string) {
 	if r.PerDoc.Set && !slices.Contains(carried, "max_tokens_per_doc") {
-		loss.Add("max_tokens_per_doc", upstream.NotTaken)
+		loss.Add("max_tokens_per_doc", upstream.UnsupportedField)
 	}
-	r.Extra.Report(loss, upstream.NotTaken, carried...)
+	r.Extra.Report(loss, upstream.UnsupportedField, carried...)
 }
 
 // Pass writes the extra members that the provider knows by the same names.

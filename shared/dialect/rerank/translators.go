@@ -32,7 +32,7 @@ func (Voyage) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte
 	if err != nil {
 		return dst, "", err
 	}
-	r.Lose(a.Loss, "truncation")
+	r.ReportLoss(a.Loss, "truncation")
 	o := upstream.Begin(dst)
 	o.Str("model", a.Model)
 	o.Str("query", query)
@@ -62,7 +62,7 @@ func (Jina) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, 
 	if err != nil {
 		return dst, "", err
 	}
-	r.Lose(a.Loss)
+	r.ReportLoss(a.Loss)
 	o := upstream.Begin(dst)
 	o.Str("model", a.Model)
 	if r.QueryRaw != nil {
@@ -109,7 +109,7 @@ func (Jina) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Translator
 // decode reads {id, model, results or data, usage: {total_tokens}}.
 func decode(dst, answer []byte, a *chat.TranslatorRequest, list string) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
-	var read Answer
+	var read Response
 	for key := range d.Object {
 		switch string(key) {
 		case "id":
@@ -132,8 +132,8 @@ func decode(dst, answer []byte, a *chat.TranslatorRequest, list string) ([]byte,
 	return out, "", m, err
 }
 
-// Answer is what a provider gave.
-type Answer struct {
+// Response is what a provider gave.
+type Response struct {
 	ID, Model string
 	Results   []Result // nil if the response has none
 	// Usage has Pages for search units and Input for tokens.
@@ -148,7 +148,7 @@ type Result struct {
 }
 
 // Append writes the client's answer, the best first.
-func (a *Answer) Append(dst []byte, req *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
+func (a *Response) Append(dst []byte, req *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
 	r, err := Read(req.Body)
 	if err != nil {
 		return dst, chat.Meter{}, err
@@ -202,7 +202,7 @@ func (doc *Document) appendTo(o *upstream.Object) {
 	o.Close('}')
 }
 
-func (a *Answer) usage(o *upstream.Object) {
+func (a *Response) usage(o *upstream.Object) {
 	if !a.Usage.Known() {
 		return
 	}

@@ -23,7 +23,7 @@ type envelope struct {
 
 func newEnvelope(id, model string, created int64, o *chat.Options) *envelope {
 	e := &envelope{o: o, model: model, created: created}
-	id = o.AnswerID(id, "resp_")
+	id = o.ResponseID(id, "resp_")
 	if e.model == "" {
 		e.model = o.Model
 	}

@@ -112,11 +112,11 @@ func (f *filter) look(e *events.Event) bool {
 	if e.Data[0] == '{' && e.Data[len(e.Data)-1] == '}' && f.piece(e) {
 		f.m.Started = true
 		f.m.OutputBytes += int64(deltaLen(e.Data))
-		f.m.Pieces++
+		f.m.Chunks++
 		return true
 	}
 	if err := f.ev.read(&f.d, e.Data); err != nil {
-		f.m.Err, f.failed = upstream.Unreadable(err), true
+		f.m.Err, f.failed = upstream.UnreadableFault(err), true
 		return false
 	}
 	switch f.ev.kind {
@@ -191,7 +191,7 @@ func (f *filter) object(raw []byte) (end ending) {
 	}
 	h := newHosted()
 	defer func() {
-		h.bill(&f.m.Usage, &f.m.Served)
+		h.bill(&f.m.Usage, &f.m.PriceFacts)
 		f.m.Items = h.sizes
 	}()
 	for key := range d.Object {
@@ -248,7 +248,7 @@ func (Responses) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) 
 	return appendFailed(dst, f, o, int(o.NextEvent)+1)
 }
 
-// AppendRefusal implements chat.Refuser: one response.failed, at which Codex stops.
+// AppendRefusal implements chat.RefusalWriter: one response.failed, at which Codex stops.
 func (Responses) AppendRefusal(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return appendFailed(dst, f, o, 0)
 }

@@ -60,7 +60,7 @@ func silentInResponses(name string, raw json.RawMessage, r *chat.Request) bool {
 
 func onlyForeign(r *chat.Request) bool {
 	for i := range r.Tools {
-		if r.Tools[i].Foreign == "" {
+		if r.Tools[i].ForeignType == "" {
 			return false
 		}
 	}

@@ -150,8 +150,8 @@ func (h *hosted) item(kind, action string) {
 }
 
 // bill adds the data to the usage and to the other billed items.
-func (h *hosted) bill(u *pricing.Usage, s *chat.Served) {
-	s.Mode, s.SearchContext, s.Also = pricing.ModeOf(h.tier), h.context, nil
+func (h *hosted) bill(u *pricing.Usage, s *chat.PriceFacts) {
+	s.Mode, s.SearchContext, s.Extra = pricing.ModeOf(h.tier), h.context, nil
 	if !u.Known() {
 		return
 	}
@@ -180,5 +180,5 @@ func (h *hosted) bill(u *pricing.Usage, s *chat.Served) {
 	if model == "" {
 		model = defaultImageModel
 	}
-	s.Also = append(s.Also, chat.Line{Model: model, Mode: pricing.Standard, Usage: drawn})
+	s.Extra = append(s.Extra, chat.Line{Model: model, Mode: pricing.Standard, Usage: drawn})
 }

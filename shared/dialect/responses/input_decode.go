@@ -12,7 +12,7 @@ import (
 func (q *requestDecoder) input() {
 	d := q.d
 	if d.Kind() == wire.KindString {
-		q.r.Messages = []chat.Message{{Role: chat.User, Plain: true, Parts: []chat.Part{{Kind: chat.Text, Text: d.Str()}}}}
+		q.r.Messages = []chat.Message{{Role: chat.User, IsString: true, Parts: []chat.Part{{Kind: chat.Text, Text: d.Str()}}}}
 		return
 	}
 	l := itemList{q: q, turn: -1}
@@ -201,7 +201,7 @@ func (l *itemList) message(it *item) {
 		l.afterAssistant = true
 		return
 	}
-	l.next(chat.Message{Role: roles[it.role], At: it.at, Parts: it.parts, Plain: it.plain})
+	l.next(chat.Message{Role: roles[it.role], At: it.at, Parts: it.parts, IsString: it.plain})
 }
 
 func calls(m *chat.Message) bool {
@@ -224,11 +224,11 @@ func (l *itemList) assistant(it *item, plain bool, parts ...chat.Part) {
 	l.afterAssistant = false
 	if l.turn < 0 {
 		l.turn = len(l.q.r.Messages)
-		l.q.r.Messages = append(l.q.r.Messages, chat.Message{Role: chat.Assistant, At: it.at, Plain: plain, Parts: parts})
+		l.q.r.Messages = append(l.q.r.Messages, chat.Message{Role: chat.Assistant, At: it.at, IsString: plain, Parts: parts})
 		return
 	}
 	m := &l.q.r.Messages[l.turn]
-	m.Plain = false
+	m.IsString = false
 	m.Parts = append(m.Parts, parts...)
 }
 

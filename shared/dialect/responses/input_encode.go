@@ -205,7 +205,7 @@ const maxRecalls = 64
 // recall looks up the stored reasoning of calls that the client sent without it, newest
 // first.
 func (e *requestEncoder) recall() {
-	if e.r.Recall == nil {
+	if e.r.LoadReasoning == nil {
 		return
 	}
 	left := maxRecalls
@@ -222,7 +222,7 @@ func (e *requestEncoder) recall() {
 			if left--; left < 0 {
 				return
 			}
-			if parts := e.r.Recall(c.ID); len(parts) > 0 {
+			if parts := e.r.LoadReasoning(c.ID); len(parts) > 0 {
 				if e.recalled == nil {
 					e.recalled = make(map[string][]chat.Part)
 				}

@@ -148,7 +148,7 @@ func (q *requestDecoder) setting(key string) {
 func (q *requestDecoder) finish() {
 	r := q.r
 	if q.instructions.Set {
-		first := chat.Message{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: q.instructions.Value}}, At: -1, Plain: true}
+		first := chat.Message{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: q.instructions.Value}}, At: -1, IsString: true}
 		r.Messages = append([]chat.Message{first}, r.Messages...)
 	}
 	if q.topLogprobs.Set {
@@ -230,7 +230,7 @@ func (q *requestDecoder) format() {
 			case "json_schema":
 				f.Kind = chat.FormatSchema
 			default:
-				q.r.Guess("response_format.type", "text")
+				q.r.Assume("response_format.type", "text")
 			}
 		case "name":
 			f.Name = d.Str()

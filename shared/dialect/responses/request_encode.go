@@ -38,7 +38,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	if err := r.Rename(e.max); err != nil {
 		return dst, err
 	}
-	r.HiddenAnswer = false
+	r.HiddenResponse = false
 	if err := e.refuse(); err != nil {
 		return dst, err
 	}
@@ -118,7 +118,7 @@ func (e *requestEncoder) settings() {
 	}
 	number("temperature", r.Temperature)
 	number("top_p", r.TopP)
-	r.Lose(e.loss, notTaken, "temperature", "top_p", "user", "service_tier")
+	r.ReportLoss(e.loss, notTaken, "temperature", "top_p", "user", "service_tier")
 	if r.User != "" {
 		e.str("user", hosts.User(e.t.Provider, r.User, e.loss))
 	}
@@ -132,7 +132,7 @@ func (e *requestEncoder) settings() {
 	if c := r.Completion; c != nil {
 		e.dropIf(c.Suffix != "", "suffix")
 		if c.Logprobs.Set {
-			e.loss.AddAnswer("logprobs", notTaken)
+			e.loss.AddResponse("logprobs", notTaken)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func (e *requestEncoder) extra() {
 			e.key(x.Name)
 			e.b = append(e.b, x.Raw...)
 		case x.Name == "audio" || x.Name == "modalities":
-			e.loss.AddAnswer(x.Name, notTaken)
+			e.loss.AddResponse(x.Name, notTaken)
 		default:
 			e.loss.Add(x.Name, notTaken)
 		}
@@ -267,7 +267,7 @@ func (e *requestEncoder) tools() error {
 		if r.Legacy {
 			path = indexed("functions", i)
 		}
-		if t.Foreign != "" || e.t.NoTools {
+		if t.ForeignType != "" || e.t.NoTools {
 			e.loss.Add(path, notTaken)
 			continue
 		}

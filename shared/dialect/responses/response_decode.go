@@ -157,7 +157,7 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	}
 	c.Stop, c.Native = e.stop(called, refused)
 	h.tier = r.ServiceTier
-	h.bill(&r.Usage, &r.Served)
+	h.bill(&r.Usage, &r.PriceFacts)
 	return r, nil
 }
 
@@ -327,7 +327,7 @@ func meterPlain(body []byte) chat.Meter {
 			m.OutputBytes = r.Meter().OutputBytes
 		}
 	}
-	h.bill(&m.Usage, &m.Served)
+	h.bill(&m.Usage, &m.PriceFacts)
 	m.Items = h.sizes
 	return m
 }

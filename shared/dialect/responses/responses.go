@@ -49,12 +49,12 @@ func (Responses) Check(body []byte, c *chat.Checked) error { return check(body, 
 // DecodeRequest implements chat.RequestReader.
 func (Responses) DecodeRequest(body []byte) (*chat.Request, error) { return decodeRequest(body) }
 
-// EncodeResponse implements chat.AnswerWriter.
+// EncodeResponse implements chat.ResponseWriter.
 func (Responses) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	return encodeResponse(dst, r, o)
 }
 
-// NewStreamEncoder implements chat.AnswerWriter.
+// NewStreamEncoder implements chat.ResponseWriter.
 func (Responses) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return newStreamEncoder(o) }
 
 // EncodeRequest implements chat.RequestWriter.
@@ -62,7 +62,7 @@ func (Responses) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss
 	return encodeRequest(dst, r, t, loss)
 }
 
-// DecodeResponse implements chat.AnswerReader.
+// DecodeResponse implements chat.ResponseReader.
 func (Responses) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	r, f := decodeResponse(body)
 	if f != nil {
@@ -71,7 +71,7 @@ func (Responses) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, er
 	return r, nil
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
+// NewStreamDecoder implements chat.ResponseReader.
 func (Responses) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return newStreamDecoder() }
 
 // DecodeError implements chat.ErrorReader.
@@ -87,15 +87,15 @@ func (Responses) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
 	return new(filter)
 }
 
-// Held implements chat.AnswerWriter.
-func (Responses) Held(*chat.Options) chat.Held {
-	return chat.Held{
-		Holds: chat.HoldsTier | chat.HoldsLogprobs | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted |
+// Support implements chat.ResponseWriter.
+func (Responses) Support(*chat.Options) chat.ResponseSupport {
+	return chat.ResponseSupport{
+		Features: chat.HoldsTier | chat.HoldsLogprobs | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted |
 			chat.HoldsImages | chat.HoldsCitations | chat.HoldsCalls | chat.HoldsMoreCalls,
-		Own:     name,
-		Cites:   func(cite []byte) bool { c := citation.Read(cite); return c.URL != "" },
-		Images:  takesImage,
-		Content: "output",
+		OwnDialect: name,
+		Cites:      func(cite []byte) bool { c := citation.Read(cite); return c.URL != "" },
+		Images:     takesImage,
+		Content:    "output",
 	}
 }
 
@@ -240,9 +240,9 @@ func cutID(value string) (id, encrypted string) {
 // in place of sending them. A translated response is stored by the gateway under the part of its id
 // that the ids of its items repeat, see envelope.itemID.
 
-var _ chat.Referring = Responses{}
+var _ chat.ReferenceReader = Responses{}
 
-// Output implements chat.Referring.
+// Output implements chat.ReferenceReader.
 func (Responses) Output(response []byte) (id string, items []byte) {
 	d := wire.NewDecoder(response)
 	if d.Kind() != wire.KindObject {
@@ -280,7 +280,7 @@ const maxReference = 1024
 // maxInlined limits a body in which references were replaced.
 const maxInlined = 20 << 20
 
-// Input implements chat.Referring.
+// Input implements chat.ReferenceReader.
 func (Responses) Input(body []byte) (previous string, items []byte) {
 	in := readInput(body)
 	return in.previous, in.items
@@ -319,7 +319,7 @@ func readInput(body []byte) (in input) {
 	return in
 }
 
-// Inline implements chat.Referring.
+// Inline implements chat.ReferenceReader.
 func (Responses) Inline(body []byte, stored chat.Stored) ([]byte, error) {
 	in := readInput(body)
 	var edits []wire.Edit
@@ -456,12 +456,12 @@ var ownReasoning = []byte(`"rs_`)
 
 // Unmark implements chat.Unmarker. Reasoning without encrypted content that the gateway returned
 // is removed too: the provider would look it up.
-func (Responses) Unmark(body []byte) ([]byte, []chat.Lost) {
-	if !chat.HasMarked(body) && !bytes.Contains(body, ownReasoning) {
+func (Responses) Unmark(body []byte) ([]byte, []chat.LostField) {
+	if !chat.HasMarkedReasoning(body) && !bytes.Contains(body, ownReasoning) {
 		return body, nil
 	}
 	var edits []wire.Edit
-	var lost []chat.Lost
+	var lost []chat.LostField
 	chat.EachObject(body, wire.Span{End: len(body)}, "input", func(i int, at wire.Span) {
 		kind, id, encrypted := "", "", ""
 		d := wire.NewDecoder(at.Of(body))
@@ -477,7 +477,7 @@ func (Responses) Unmark(body []byte) ([]byte, []chat.Lost) {
 		}
 		if _, _, marked := chat.UnmarkSigned(encrypted); kind == "reasoning" && (marked || encrypted == "" && responseOf(id) != "") {
 			edits = append(edits, wire.Delete(at))
-			lost = append(lost, chat.Lost{Path: "input[" + strconv.Itoa(i) + "]", Reason: chat.OfAnotherProvider})
+			lost = append(lost, chat.LostField{Path: "input[" + strconv.Itoa(i) + "]", Reason: chat.OfAnotherProvider})
 		}
 	})
 	if len(edits) == 0 {

@@ -137,7 +137,7 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	}
 	e := &s.ev
 	if err := e.read(&s.d, data); err != nil {
-		s.m.Err = upstream.Unreadable(err)
+		s.m.Err = upstream.UnreadableFault(err)
 		return s.m.Err
 	}
 	switch e.kind {
@@ -330,7 +330,7 @@ func (s *streamDecoder) end(e *streamEvent, emit func(*chat.Delta) error) error 
 	if err := emit(&s.out); err != nil || !usage.Known() {
 		return err
 	}
-	h.bill(&usage, &s.m.Served)
+	h.bill(&usage, &s.m.PriceFacts)
 	s.m.Usage, s.m.ReportedTotal = usage, total
 	s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.m.Usage}
 	return emit(&s.out)

@@ -76,7 +76,7 @@ type openItem struct {
 }
 
 func newStreamEncoder(o *chat.Options) *streamEncoder {
-	return &streamEncoder{o: *o, hidden: o.Request != nil && o.Request.HiddenAnswer}
+	return &streamEncoder{o: *o, hidden: o.Request != nil && o.Request.HiddenResponse}
 }
 
 // event begins an event, up to its sequence number.
@@ -129,7 +129,7 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		switch {
 		case !s.hidden:
 			dst = s.text(dst, d, false)
-		case d.Answer:
+		case d.Response:
 			s.held, s.answered = nil, true
 			dst = s.text(dst, d, false)
 		case !s.answered:

@@ -14,7 +14,7 @@ func (s *streamDecoder) args(it *streamItem, raw []byte, emit func(*chat.Delta) 
 	}
 	it.pieces = true
 	s.m.OutputBytes += int64(wire.TextLen(raw))
-	s.m.Pieces++
+	s.m.Chunks++
 	s.out = chat.Delta{Kind: chat.DeltaToolArgs, Block: it.block, Call: it.call, JSON: s.valid(raw)}
 	return emit(&s.out)
 }
@@ -56,7 +56,7 @@ func (s *streamDecoder) piece(raw []byte, emit func(*chat.Delta) error) error {
 	}
 	if len(raw) > 2 {
 		s.m.Started = true
-		s.m.Pieces++
+		s.m.Chunks++
 		s.m.OutputBytes += int64(wire.TextLen(raw))
 	}
 	s.out.JSON = s.valid(raw)

@@ -17,7 +17,7 @@ func (q *requestDecoder) namespace(start wire.Decoder, name string) {
 		if string(key) == "tools" && start.Kind() == wire.KindArray {
 			for range start.Array {
 				n := len(q.r.Tools)
-				if q.tool(); len(q.r.Tools) > n && q.r.Tools[n].Foreign == "" && start.Err() == nil {
+				if q.tool(); len(q.r.Tools) > n && q.r.Tools[n].ForeignType == "" && start.Err() == nil {
 					t := &q.r.Tools[n]
 					t.Namespace, t.Name = name, chat.JoinNamespace(name, t.Name)
 				}
@@ -81,7 +81,7 @@ func (q *requestDecoder) tool() {
 		t.Raw = clone(start.Raw())
 		asFunction(&t)
 	default:
-		q.r.Tools = append(q.r.Tools, chat.Tool{Name: kind, Foreign: kind, Raw: clone(start.Raw()), Cache: t.Cache})
+		q.r.Tools = append(q.r.Tools, chat.Tool{Name: kind, ForeignType: kind, Raw: clone(start.Raw()), Cache: t.Cache})
 		return
 	}
 	if t.Name == "" {
@@ -121,7 +121,7 @@ func (q *requestDecoder) toolChoice() {
 	if d.Kind() == wire.KindString {
 		word := d.Str()
 		if r.ToolChoice.Mode = choiceMode(word); r.ToolChoice.Mode == chat.ToolsUnset {
-			r.ToolChoice.Mode, r.ToolChoice.Word = chat.ToolsAuto, word
+			r.ToolChoice.Mode, r.ToolChoice.HostMode = chat.ToolsAuto, word
 		}
 		return
 	}
@@ -198,7 +198,7 @@ func isShell(r *chat.Request, tool string) bool {
 		return false
 	}
 	for i := range r.Tools {
-		if t := &r.Tools[i]; t.Name == tool && t.Foreign == "" && t.Raw != nil {
+		if t := &r.Tools[i]; t.Name == tool && t.ForeignType == "" && t.Raw != nil {
 			return true
 		}
 	}

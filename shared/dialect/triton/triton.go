@@ -29,7 +29,7 @@ func (Generate) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss 
 		return dst, fault.New(fault.UnsupportedOperation, "", "This server only completes texts")
 	}
 	carried := append([]string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop"}, passed...)
-	if err := upstream.Lose(r, loss, carried...); err != nil {
+	if err := upstream.ReportLoss(r, loss, carried...); err != nil {
 		return dst, err
 	}
 	o := upstream.Begin(dst)
@@ -75,7 +75,7 @@ func read(d *wire.Decoder, a *answer) error {
 	return d.End()
 }
 
-// DecodeResponse implements chat.AnswerReader. The server reports neither usage nor
+// DecodeResponse implements chat.ResponseReader. The server reports neither usage nor
 // why it ended.
 func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	var a answer
@@ -89,7 +89,7 @@ func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, err
 	return &chat.Response{Model: a.model, Choices: []chat.Choice{{Parts: []chat.Part{{Kind: chat.Text, Text: text}}}}}, nil
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
+// NewStreamDecoder implements chat.ResponseReader.
 func (Generate) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(decoder) }
 
 // decoder reads pieces of text until the stream ends, which is not announced.

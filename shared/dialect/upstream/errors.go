@@ -44,9 +44,9 @@ func Invalid(message string, cause error) *fault.Fault {
 	return f
 }
 
-// Unreadable returns the fault for an unreadable event of a stream: the response before
+// UnreadableFault returns the fault for an unreadable event of a stream: the response before
 // it is incomplete.
-func Unreadable(cause error) *fault.Fault {
+func UnreadableFault(cause error) *fault.Fault {
 	return Invalid("The provider sent a stream event that cannot be read", cause)
 }
 
@@ -74,7 +74,7 @@ func Fault(p *chat.ProviderError) *fault.Fault {
 	f := fault.New(fault.ProviderError, p.Param, p.Message).WithCause(p)
 	f.Source = fault.SourceProvider
 	f.StatusCode = p.Status
-	switch meaning := hosts.MeaningOf(p); {
+	switch meaning := hosts.CodeOf(p); {
 	case meaning != "":
 		f.Code = meaning
 	case p.Status == http.StatusTooManyRequests:

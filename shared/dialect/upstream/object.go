@@ -161,17 +161,17 @@ func Clone(raw []byte) []byte {
 	return append([]byte(nil), raw...)
 }
 
-// Known is a count plus one, so that 0 means "not given". It takes half the memory of an
+// OptionalCount is a count plus one, so that 0 means "not given". It takes half the memory of an
 // optional count, which matters if many are stored during a stream.
-type Known int64
+type OptionalCount int64
 
 // Get is the count; 0 when it was not given.
-func (k Known) Get() int64 { return max(0, int64(k)-1) }
+func (k OptionalCount) Get() int64 { return max(0, int64(k)-1) }
 
 // Read reads an integer of at least 0; anything else leaves k as it was.
-func (k *Known) Read(d *wire.Decoder) {
+func (k *OptionalCount) Read(d *wire.Decoder) {
 	if n, ok := OptNumber(d); ok && n >= 0 {
-		*k = Known(n + 1)
+		*k = OptionalCount(n + 1)
 	}
 }
 

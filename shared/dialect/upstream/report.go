@@ -10,27 +10,27 @@ import (
 	"gateway/shared/wire"
 )
 
-// NotTaken is the usual reason of a loss.
-const NotTaken = "not accepted by this provider"
+// UnsupportedField is the usual reason of a loss.
+const UnsupportedField = "not accepted by this provider"
 
-// InWords is the reason of a loss if only the system prompt requests JSON from a model.
-const InWords = "requested by text, and the response is checked"
+// SchemaInPrompt is the reason of a loss if only the system prompt requests JSON from a model.
+const SchemaInPrompt = "requested by text, and the response is checked"
 
 // Path is where a message (part nil) or one of its parts is in the client's body.
 func Path(m *chat.Message, p *chat.Part) string { return m.Path(p) }
 
-// Lose reports every member of r that is set and not in carried, by the names of the
+// ReportLoss reports every member of r that is set and not in carried, by the names of the
 // OpenAI shape: temperature, top_p, top_k, frequency_penalty, presence_penalty, seed,
 // logit_bias, logprobs, stop, n, user, service_tier, tools, response_format, reasoning,
 // and those of r.Extra. It rejects what would make an answer wrong if it were ignored:
 // several answers, a forced tool, a format. Model, messages, max_tokens and stream are
 // always carried.
-func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
+func ReportLoss(r *chat.Request, loss *chat.Loss, carried ...string) error {
 	r.ReportUnread(loss)
 	r.ReportBelow(loss, chat.BelowCitations|chat.BelowCallSignatures)
-	r.Lose(loss, NotTaken, carried...)
+	r.ReportLoss(loss, UnsupportedField, carried...)
 	if c := r.Completion; c != nil && c.Suffix != "" {
-		loss.Add("suffix", NotTaken)
+		loss.Add("suffix", UnsupportedField)
 	}
 	if !slices.Contains(carried, "logprobs") {
 		loseLogprobs(r, loss)
@@ -40,9 +40,9 @@ func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
 		switch {
 		case x.Name != reasoning && slices.Contains(carried, x.Name):
 		case outer == "modalities" && strings.Contains(string(x.Raw), `"audio"`):
-			loss.AddAnswer(x.Name, NotTaken)
+			loss.AddResponse(x.Name, UnsupportedField)
 		default:
-			loss.Add(x.Name, NotTaken)
+			loss.Add(x.Name, UnsupportedField)
 		}
 	}
 	if !slices.Contains(carried, reasoning) {
@@ -68,25 +68,25 @@ const reasoning = "reasoning"
 func loseLogprobs(r *chat.Request, loss *chat.Loss) {
 	switch {
 	case r.Logprobs.Set && r.Logprobs.Value:
-		loss.AddAnswer("logprobs", NotTaken)
+		loss.AddResponse("logprobs", UnsupportedField)
 	case r.Logprobs.Set:
-		loss.Add("logprobs", NotTaken)
+		loss.Add("logprobs", UnsupportedField)
 	}
 	if r.TopLogprobs.Set {
-		loss.Add("top_logprobs", NotTaken)
+		loss.Add("top_logprobs", UnsupportedField)
 	}
 	if c := r.Completion; c != nil && c.Logprobs.Set {
-		loss.AddAnswer("logprobs", NotTaken)
+		loss.AddResponse("logprobs", UnsupportedField)
 	}
 }
 
 func loseReasoning(r *chat.Request, loss *chat.Loss) {
 	g := r.Reasoning
 	if g.Effort != "" && g.Effort != "none" && g.Effort != "minimal" {
-		loss.Add("reasoning_effort", NotTaken)
+		loss.Add("reasoning_effort", UnsupportedField)
 	}
 	if g.Thinking >= chat.ThinkingBudget {
-		loss.Add("thinking", NotTaken)
+		loss.Add("thinking", UnsupportedField)
 	}
 }
 
@@ -115,13 +115,13 @@ func loseTools(r *chat.Request, loss *chat.Loss) error {
 		list = "functions"
 	}
 	for i := range r.Tools {
-		loss.Add(list+"["+strconv.Itoa(i)+"]", NotTaken)
+		loss.Add(list+"["+strconv.Itoa(i)+"]", UnsupportedField)
 	}
 	if r.ToolChoice.Mode != chat.ToolsUnset && len(r.Tools) > 0 && r.ToolChoice.Mode != chat.ToolsNone {
-		loss.Add("tool_choice", NotTaken)
+		loss.Add("tool_choice", UnsupportedField)
 	}
 	if r.Parallel.Set && len(r.Tools) > 0 {
-		loss.Add("parallel_tool_calls", NotTaken)
+		loss.Add("parallel_tool_calls", UnsupportedField)
 	}
 	return nil
 }
@@ -131,13 +131,13 @@ func loseTools(r *chat.Request, loss *chat.Loss) error {
 // providers are reported and omitted.
 func Flat(m *chat.Message, loss *chat.Loss) (string, error) {
 	if m.Name != "" && m.Role != chat.ToolRole {
-		loss.Add(Path(m, nil)+".name", NotTaken)
+		loss.Add(Path(m, nil)+".name", UnsupportedField)
 	}
 	var lines []string
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.Cache != chat.NoCache {
-			loss.Add(Path(m, p)+".cache_control", NotTaken)
+			loss.Add(Path(m, p)+".cache_control", UnsupportedField)
 		}
 		switch p.Kind {
 		case chat.Text, chat.Refusal:
@@ -160,7 +160,7 @@ func Flat(m *chat.Message, loss *chat.Loss) (string, error) {
 			}
 			lines = append(lines, "Result of the tool call "+p.Result.CallID+": "+text)
 		default:
-			loss.Add(Path(m, p), NotTaken)
+			loss.Add(Path(m, p), UnsupportedField)
 		}
 	}
 	return strings.Join(lines, "\n"), nil

@@ -14,13 +14,15 @@ import (
 // maxWhole bounds an answer that is gathered, in bytes.
 const maxWhole = 64 << 20
 
-// NewWhole reads the plain response of a provider that does not stream, for a client that
+// NewBufferedDecoder reads the plain response of a provider that does not stream, for a client that
 // wants a stream: the answer is replayed once it has come.
-func NewWhole(w chat.AnswerReader, t *chat.Traits) chat.StreamDecoder { return &whole{w: w, t: t} }
+func NewBufferedDecoder(w chat.ResponseReader, t *chat.Traits) chat.StreamDecoder {
+	return &whole{w: w, t: t}
+}
 
 type whole struct {
 	Stream
-	w      chat.AnswerReader
+	w      chat.ResponseReader
 	t      *chat.Traits
 	signed []chat.Signed
 }
@@ -162,7 +164,7 @@ func Passer(d chat.Provider) chat.Passer {
 	return passer{d}
 }
 
-type passer struct{ d chat.AnswerReader }
+type passer struct{ d chat.ResponseReader }
 
 // MeterResponse implements chat.Passer.
 func (p passer) MeterResponse(body []byte) chat.Meter { return Meter(p.d, body) }
@@ -173,7 +175,7 @@ func (p passer) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
 }
 
 // Meter reads what accounting need of a plain answer by decoding it.
-func Meter(d chat.AnswerReader, body []byte) chat.Meter {
+func Meter(d chat.ResponseReader, body []byte) chat.Meter {
 	r, err := d.DecodeResponse(body, &chat.Traits{})
 	if err != nil {
 		return chat.Meter{Err: fault.From(err)}
@@ -314,7 +316,7 @@ func (s *Stream) Fail(f *fault.Fault) error {
 
 // Unreadable is Fail for an event that is not JSON of the expected shape.
 func (s *Stream) Unreadable(cause error) error {
-	return s.Fail(Unreadable(cause))
+	return s.Fail(UnreadableFault(cause))
 }
 
 // Emit passes a delta on, with a DeltaStart before the first one.
@@ -340,7 +342,7 @@ func (s *Stream) Piece(d chat.Delta, emit func(*chat.Delta) error) error {
 	}
 	s.M.Started = true
 	s.M.OutputBytes += int64(wire.TextLen(d.JSON))
-	s.M.Pieces++
+	s.M.Chunks++
 	if !utf8.Valid(d.JSON) {
 		s.scratch = wire.AppendJSONString(s.scratch[:0], wire.AppendUnquoted(nil, d.JSON))
 		d.JSON = s.scratch

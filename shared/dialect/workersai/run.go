@@ -29,7 +29,7 @@ func (Run) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *chat
 		return dst, fault.New(fault.UnsupportedOperation, "", "This path only completes texts")
 	}
 	carried := append([]string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed"}, passed...)
-	if err := upstream.Lose(r, loss, carried...); err != nil {
+	if err := upstream.ReportLoss(r, loss, carried...); err != nil {
 		return dst, err
 	}
 	o := upstream.Begin(dst)
@@ -74,7 +74,7 @@ func readUsage(d *wire.Decoder, u *pricing.Usage) {
 	}
 }
 
-// DecodeResponse implements chat.AnswerReader: {result: {response, usage}, success,
+// DecodeResponse implements chat.ResponseReader: {result: {response, usage}, success,
 // errors}.
 func (Run) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
@@ -118,7 +118,7 @@ func text(d *wire.Decoder) string {
 	return string(d.Raw())
 }
 
-// NewStreamDecoder implements chat.AnswerReader.
+// NewStreamDecoder implements chat.ResponseReader.
 func (Run) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(decoder) }
 
 // decoder reads {response, p, usage} until [DONE].

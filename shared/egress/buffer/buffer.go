@@ -119,7 +119,7 @@ func (b *Buffer) ReadAll(ctx context.Context, l *egress.Lease, src io.Reader, hi
 func (b *Buffer) grow(ctx context.Context, l *egress.Lease, n int64) error {
 	n = max(n, int64(len(b.B))+1)
 	if n > egress.Uncounted {
-		if err := l.Take(ctx, n-b.leased); err != nil {
+		if err := l.Reserve(ctx, n-b.leased); err != nil {
 			return err
 		}
 		b.leased = n

@@ -98,8 +98,8 @@ func apart(sent, words []string) (sum int, near bool) {
 	return sum, sum > 0
 }
 
-// PathMeant is DidYouMean for a path.
-func PathMeant(path string, patterns []string) string {
+// SuggestPath is DidYouMean for a path.
+func SuggestPath(path string, patterns []string) string {
 	if nearest, ok := Path(path, patterns); ok {
 		return "; did you mean " + nearest + "?"
 	}

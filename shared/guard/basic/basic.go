@@ -154,7 +154,7 @@ func endsWith(raw map[string]json.RawMessage) judge.Func {
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		text := s.Text()
 		if text == "" {
-			return judge.Nothing("Missing text to check")
+			return judge.NoContent("Missing text to check")
 		}
 		ends := strings.HasSuffix(text, suffix) || strings.HasSuffix(text, suffix+".")
 		d := &suffixData{Suffix: suffix, Not: not, Verdict: ends != not, Explanation: "The text does not end with the suffix", Excerpt: excerpt(text)}
@@ -184,7 +184,7 @@ func letterCase(upper bool) judge.Maker {
 		return func(_ context.Context, s *judge.Subject) judge.Verdict {
 			text := s.Text()
 			if text == "" {
-				return judge.Nothing("Missing text to check")
+				return judge.NoContent("Missing text to check")
 			}
 			all := true
 			for i := 0; i < len(text) && all; i++ {
@@ -253,7 +253,7 @@ func (b between) make(raw map[string]json.RawMessage) judge.Func {
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		text := s.Text()
 		if text == "" && !b.empty {
-			return judge.Nothing("Missing text to analyze")
+			return judge.NoContent("Missing text to analyze")
 		}
 		n := b.count(text)
 		in := float64(n) >= least && float64(n) <= most

@@ -50,7 +50,7 @@ func jsonSchema(raw map[string]json.RawMessage) judge.Func {
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
 		answer := s.Text()
 		if answer == "" {
-			return judge.Nothing("Missing text to check")
+			return judge.NoContent("Missing text to check")
 		}
 		var first *schemaData
 		for value := range candidates(answer) {
@@ -127,7 +127,7 @@ func jsonKeys(raw map[string]json.RawMessage) judge.Func {
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		answer := s.Text()
 		if answer == "" {
-			return judge.Nothing("Missing text to check")
+			return judge.NoContent("Missing text to check")
 		}
 		var best *keysData
 		for value := range candidates(answer) {

@@ -41,7 +41,7 @@ func regexMatch(raw map[string]json.RawMessage) judge.Func {
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
 		text := s.Text()
 		if text == "" {
-			return judge.Nothing("Missing text to match")
+			return judge.NoContent("Missing text to match")
 		}
 		m, err := re.Find(ctx, text)
 		if err != nil {
@@ -109,7 +109,7 @@ func regexReplace(raw map[string]json.RawMessage) judge.Func {
 	}
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
 		if s.Text() == "" {
-			return judge.Nothing("Missing text to match")
+			return judge.NoContent("Missing text to match")
 		}
 		var out []*string
 		for i, text := range s.Texts {

@@ -105,7 +105,7 @@ type typesData struct {
 func requestTypes(raw map[string]json.RawMessage) judge.Func {
 	allowed, blocked := listed(raw["allowedTypes"]), listed(raw["blockedTypes"])
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		kinds := s.Reached
+		kinds := s.Endpoints
 		if len(kinds) == 0 {
 			kinds = []string{s.Kind}
 		}

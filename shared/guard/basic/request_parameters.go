@@ -206,7 +206,7 @@ func containsCode(raw map[string]json.RawMessage) judge.Func {
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		text := s.Text()
 		if text == "" {
-			return judge.Nothing("Missing text to check")
+			return judge.NoContent("Missing text to check")
 		}
 		d := &codeData{Format: format, Not: not, Found: []string{}, Explanation: "There is no block of code"}
 		for b := range fences(text) {

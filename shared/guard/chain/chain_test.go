@@ -13,7 +13,7 @@ import (
 )
 
 func hook(raw string) *Hook {
-	return NewKit(basic.Makers()).Ready(guard.ReadHook(json.RawMessage(raw), true, false))
+	return NewCheckRegistry(basic.Makers()).Prepare(guard.ReadHook(json.RawMessage(raw), true, false))
 }
 
 func call(text string) *Call {

@@ -43,7 +43,7 @@ func TestDenyFailsClosed(t *testing.T) {
 		}
 		in := call(c.text)
 		in.Metadata["team"] = slow
-		o := Hooks{NewKit(makers).Ready(guard.ReadHook(json.RawMessage(c.raw), true, false))}.Run(t.Context(), guard.Before, in)
+		o := Hooks{NewCheckRegistry(makers).Prepare(guard.ReadHook(json.RawMessage(c.raw), true, false))}.Run(t.Context(), guard.Before, in)
 		if o.Denied != c.denied {
 			t.Errorf("%s: denied is %t: %+v", name, o.Denied, o.Results)
 		}
@@ -69,13 +69,13 @@ func TestLocalChecksShareOneBudget(t *testing.T) {
 			return judge.TooSlow()
 		}
 	}
-	kit := NewKit(makers)
+	kit := NewCheckRegistry(makers)
 	list := strings.TrimSuffix(strings.Repeat(`{"id":"test.greedy"},`, guard.MaxChecks), ",")
 	many := func(more string) *Hook {
-		return kit.Ready(guard.ReadHook(json.RawMessage(`{"checks":[`+list+`],"deny":true`+more+`}`), true, false))
+		return kit.Prepare(guard.ReadHook(json.RawMessage(`{"checks":[`+list+`],"deny":true`+more+`}`), true, false))
 	}
 	// Of a mixed hook, the local checks run beside those of other hooks.
-	hooks := Hooks{many(""), many(`,"sequential":true`), kit.Ready(guard.ReadHook(json.RawMessage(`{"checks":[`+list+`,{"id":"default.webhook"}],"deny":true}`), true, false))}
+	hooks := Hooks{many(""), many(`,"sequential":true`), kit.Prepare(guard.ReadHook(json.RawMessage(`{"checks":[`+list+`,{"id":"default.webhook"}],"deny":true}`), true, false))}
 	in := call("a")
 	in.Budget = guard.NewBudget()
 	for _, phase := range []guard.Phase{guard.Before, guard.After} {
@@ -132,7 +132,7 @@ func TestMisconfiguredChecksFailClosed(t *testing.T) {
 	}
 	n := 0
 	for _, row := range guard.Table() {
-		if row.Category != guard.Remote && row.Category != guard.Vendor || row.Lacks(nil) == nil {
+		if row.Category != guard.Remote && row.Category != guard.Vendor || row.MissingParameters(nil) == nil {
 			continue
 		}
 		n++
@@ -144,7 +144,7 @@ func TestMisconfiguredChecksFailClosed(t *testing.T) {
 			if row.Phase == guard.After {
 				phase, in = guard.After, &Call{Kind: "chatComplete", Response: []byte(`{"choices":[{"message":{"content":"a"}}]}`), Now: time.Now}
 			}
-			if o := (Hooks{NewKit(makers).Ready(guard.ReadHook(json.RawMessage(raw), true, false))}).Run(t.Context(), phase, in); o.Denied != denied {
+			if o := (Hooks{NewCheckRegistry(makers).Prepare(guard.ReadHook(json.RawMessage(raw), true, false))}).Run(t.Context(), phase, in); o.Denied != denied {
 				t.Errorf("%s: denied is %t: %+v", raw, o.Denied, o.Results)
 			}
 		}
@@ -168,7 +168,7 @@ func TestMisconfiguredChecksFailClosed(t *testing.T) {
 		`{"test.answered":{},"deny":true}`: true, `{"test.answered":{"failOnError":false},"deny":true}`: false, `{"test.answered":{}}`: false,
 		`{"default.log":{"logURL":"https://log.example"},"deny":true}`: false,
 	} {
-		if o := (Hooks{NewKit(makers).Ready(guard.ReadHook(json.RawMessage(raw), true, false))}).Run(t.Context(), guard.Before, call("a")); o.Denied != denied {
+		if o := (Hooks{NewCheckRegistry(makers).Prepare(guard.ReadHook(json.RawMessage(raw), true, false))}).Run(t.Context(), guard.Before, call("a")); o.Denied != denied {
 			t.Errorf("%s: denied is %t: %+v", raw, o.Denied, o.Results)
 		}
 	}

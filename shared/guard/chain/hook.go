@@ -14,13 +14,13 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// Kit prepares hooks. It is immutable and shared.
-type Kit struct {
+// CheckRegistry prepares hooks. It is immutable and shared.
+type CheckRegistry struct {
 	makers map[string]judge.Maker
 }
 
-// NewKit returns a kit for the registered checks.
-func NewKit(makers map[string]judge.Maker) *Kit { return &Kit{makers} }
+// NewCheckRegistry returns a kit for the registered checks.
+func NewCheckRegistry(makers map[string]judge.Maker) *CheckRegistry { return &CheckRegistry{makers} }
 
 // Hook is a guardrail that is ready to run. It is immutable and shared between requests.
 type Hook struct {
@@ -48,12 +48,12 @@ type check struct {
 	soft        bool
 	local       bool
 	mutates     bool
-	reach       guard.Reach
+	reach       guard.MatchWindow
 	saved       bool
 }
 
-// Ready prepares a hook.
-func (k *Kit) Ready(h *guard.Hook) *Hook {
+// Prepare prepares a hook.
+func (k *CheckRegistry) Prepare(h *guard.Hook) *Hook {
 	out := &Hook{ID: h.ID, Label: h.Label, Mutator: h.Mutator, Actions: h.Actions, local: true}
 	if raw, err := json.Marshal(h); err == nil {
 		out.print = sha256.Sum256(raw)
@@ -75,7 +75,7 @@ func (k *Kit) Ready(h *guard.Hook) *Hook {
 	return out
 }
 
-func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
+func (k *CheckRegistry) check(a *guard.Applied, h *guard.Hook) check {
 	params := a.Parameters
 	if len(h.Credentials) > 0 || len(a.Forward) > 0 {
 		params = maps.Clone(params)
@@ -138,7 +138,7 @@ func lacksOf(row *guard.Check, params map[string]json.RawMessage) []fault.Detail
 	if row == nil {
 		return nil
 	}
-	return row.Lacks(params)
+	return row.MissingParameters(params)
 }
 
 func member[T any](params map[string]json.RawMessage, name string) (v T) {
@@ -152,26 +152,26 @@ func member[T any](params map[string]json.RawMessage, name string) (v T) {
 //
 // The matches of local scanners have no length limit. But a match stays a match however the
 // text continues, so they judge each piece together with everything before it.
-func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
-	whole, not := guard.Reach{Complete: true}, member[bool](params, "not")
+func reachOf(id string, params map[string]json.RawMessage) guard.MatchWindow {
+	whole, not := guard.MatchWindow{Complete: true}, member[bool](params, "not")
 	switch id {
 	case "default.regexReplace":
-		return guard.ReachOf(member[string](params, "rule"), true)
+		return guard.PatternWindow(member[string](params, "rule"), true)
 	case "default.regexMatch":
 		if not {
-			return guard.ReachOf(member[string](params, "rule"), false)
+			return guard.PatternWindow(member[string](params, "rule"), false)
 		}
 	case "default.contains":
 		if member[string](params, "operator") == "none" {
-			return guard.ReachOfWords(member[[]string](params, "words"))
+			return guard.WordsWindow(member[[]string](params, "words"))
 		}
 	case "default.alluppercase", "default.alllowercase":
 		if !not {
-			return guard.Reach{Most: 1}
+			return guard.MatchWindow{Most: 1}
 		}
 	case "gateway.pii", "gateway.secrets", "gateway.profanity", "gateway.promptInjection", "gateway.moderateContent", "gateway.invisibleUnicode", "gateway.systemPromptLeak":
 		if !not {
-			return guard.Reach{Most: 1, Words: true, Grown: true}
+			return guard.MatchWindow{Most: 1, WholeWords: true, Cumulative: true}
 		}
 	}
 	return whole
@@ -237,11 +237,11 @@ func (h *Hook) Streams() guard.When {
 	return guard.StreamWindow
 }
 
-// Sees returns how the hook's window sees a stream: how many characters at once (as configured,
+// MatchWindow returns how the hook's window sees a stream: how many characters at once (as configured,
 // or more if a check needs more), whether pieces end with words, and whether they are judged
 // with everything before them.
-func (h *Hook) Sees() guard.Reach {
-	w := guard.Reach{Most: h.Actions.Window}
+func (h *Hook) MatchWindow() guard.MatchWindow {
+	w := guard.MatchWindow{Most: h.Actions.Window}
 	if w.Most == 0 {
 		w.Most = guard.StandardWindow
 	}

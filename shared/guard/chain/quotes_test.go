@@ -52,7 +52,7 @@ func TestRedactedTextIsInNoResult(t *testing.T) {
 	t.Parallel()
 	makers := basic.Makers()
 	maps.Copy(makers, scan.Makers())
-	kit := NewKit(makers)
+	kit := NewCheckRegistry(makers)
 	const text = `{"m":"mary.poppins@example.com","n":5551234567} about project-7, mail Mary.Poppins@example.com`
 	quoted, _ := json.Marshal(text)
 	request := []byte(`{"model":"m","messages":[{"role":"system","content":"x"},{"role":"user","content":` + string(quoted) + `}]}`)
@@ -68,7 +68,7 @@ func TestRedactedTextIsInNoResult(t *testing.T) {
 		for _, params := range quoting[row.ID] {
 			one := `{"id":"` + row.ID + `","parameters":` + params + `}`
 			ready := func(checks, more string) *Hook {
-				return kit.Ready(guard.ReadHook(json.RawMessage(`{"checks":[`+checks+`]`+more+`}`), true, false))
+				return kit.Prepare(guard.ReadHook(json.RawMessage(`{"checks":[`+checks+`]`+more+`}`), true, false))
 			}
 			for name, hooks := range map[string]Hooks{
 				"before it":          {ready(redactor+","+one, `,"deny":true`)},

@@ -189,8 +189,8 @@ func appendResults(dst []byte, list []Result) []byte {
 	return append(dst, raw...)
 }
 
-// Into inserts the results after the other fields of a response that is an object.
-func (r *Results) Into(dst, body []byte, after bool) []byte {
+// AppendTo inserts the results after the other fields of a response that is an object.
+func (r *Results) AppendTo(dst, body []byte, after bool) []byte {
 	end := len(body)
 	for end > 0 && (body[end-1] == ' ' || body[end-1] == '\n' || body[end-1] == '\r' || body[end-1] == '\t') {
 		end--

@@ -20,8 +20,8 @@ import (
 // Call is the input of a target's hooks.
 type Call struct {
 	Kind, Provider, Model, TraceID string
-	Reached                        []string // request types that a passed-through path reaches
-	Shape                          string   // format of the bodies, if it differs from Kind
+	Endpoints                      []string // request types that a passed-through path reaches
+	Format                         string   // format of the bodies, if it differs from Kind
 	Stream                         bool
 	Passed                         bool // the body is passed through unread: only request types are judged
 	Metadata                       map[string]string
@@ -72,7 +72,7 @@ func (c Call) ForResponses(kind string, request []byte) Call {
 // WithPart returns the input with a part of a stream, in the format of a completion.
 func (c Call) WithPart(part []byte) Call {
 	c = c.WithResponse(part)
-	c.Shape = "complete"
+	c.Format = "complete"
 	return c
 }
 
@@ -97,9 +97,9 @@ type Outcome struct {
 // Hooks are the hooks of one phase of a target, in the order of their results.
 type Hooks []*Hook
 
-// Apart separates asynchronous hooks from the others. Asynchronous mutators have nothing to
+// SplitAsync separates asynchronous hooks from the others. Asynchronous mutators have nothing to
 // change and do not run; nor do mutators of embeddings.
-func (hs Hooks) Apart(kind string) (beside, in Hooks) {
+func (hs Hooks) SplitAsync(kind string) (beside, in Hooks) {
 	for _, h := range hs {
 		switch {
 		case h.Mutator && (h.Async || kind == "embed"):
@@ -134,9 +134,9 @@ func (hs Hooks) Local() bool {
 	return true
 }
 
-// Here returns the hooks with only those checks that call no other service. It omits hooks
+// LocalOnly returns the hooks with only those checks that call no other service. It omits hooks
 // without such checks.
-func (hs Hooks) Here() Hooks {
+func (hs Hooks) LocalOnly() Hooks {
 	out := make(Hooks, 0, len(hs))
 	for _, h := range hs {
 		own := *h
@@ -262,7 +262,7 @@ func (c *Call) with(phase guard.Phase, body []byte) {
 }
 
 // shape returns the format of the response.
-func (c *Call) shape() string { return cmp.Or(c.Shape, c.Kind) }
+func (c *Call) shape() string { return cmp.Or(c.Format, c.Kind) }
 
 func (c *Call) of(phase guard.Phase) []byte {
 	if phase == guard.Before {
@@ -281,8 +281,8 @@ type hookRun struct {
 	restore map[string]string
 }
 
-// Beside runs asynchronous hooks.
-func (hs Hooks) Beside(ctx context.Context, phase guard.Phase, c *Call) []Result {
+// RunAsync runs asynchronous hooks.
+func (hs Hooks) RunAsync(ctx context.Context, phase guard.Phase, c *Call) []Result {
 	return hs.Run(ctx, phase, c).Results
 }
 
@@ -339,7 +339,7 @@ func (g *group) find(s content.Scope) *content.Found {
 		if g.phase == guard.Before {
 			one = content.InRequest(g.call.Kind, g.call.Request, s)
 		} else {
-			one = content.InAnswer(g.call.shape(), g.call.Response, s)
+			one = content.InResponse(g.call.shape(), g.call.Response, s)
 		}
 		f = &one
 		g.found[s] = f
@@ -351,7 +351,7 @@ func (g *group) find(s content.Scope) *content.Found {
 func (g *group) subject(k *check, changed bool) *judge.Subject {
 	c, f := &g.call, g.find(k.scope)
 	s := &judge.Subject{
-		Phase: g.phase, Kind: c.Kind, Reached: c.Reached, Provider: c.Provider, Model: c.Model, Stream: c.Stream, Status: c.Status, TraceID: c.TraceID,
+		Phase: g.phase, Kind: c.Kind, Endpoints: c.Endpoints, Provider: c.Provider, Model: c.Model, Stream: c.Stream, Status: c.Status, TraceID: c.TraceID,
 		Texts: f.Texts, ToolCalls: f.ToolCalls, Changed: changed, Request: c.Request, Metadata: c.Metadata, Headers: c.Headers, Parameters: k.parameters,
 		Client: c.Client, Public: c.Public, Fetch: c.Fetch, Saved: k.saved, Secrets: c.Secrets,
 	}
@@ -456,9 +456,9 @@ func (g *group) changed(v *judge.Verdict, k *check, from []byte) []byte {
 	if g.phase == guard.Before {
 		f = content.InRequest(g.call.Kind, from, k.scope)
 	} else {
-		f = content.InAnswer(g.call.shape(), from, k.scope)
+		f = content.InResponse(g.call.shape(), from, k.scope)
 	}
-	body := f.With(from, v.Texts)
+	body := f.ReplaceTexts(from, v.Texts)
 	if len(body) == 0 || &body[0] == &from[0] {
 		return nil
 	}
@@ -482,7 +482,7 @@ func (g *group) judge(ctx context.Context, k *check, s *judge.Subject) (v judge.
 		}
 	}()
 	if !k.runs(g.phase) {
-		return judge.Nothing("The check runs before the request only"), res
+		return judge.NoContent("The check runs before the request only"), res
 	}
 	if !k.local {
 		return k.run(guard.WithBudget(ctx, g.budget), s), res

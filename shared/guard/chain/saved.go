@@ -24,7 +24,7 @@ func decode(rec resource.Record) (*saved, error) { return &saved{record: rec}, n
 // Load returns a saved guardrail of a workspace or of its organization by id or slug. A missing
 // guardrail is an error, so that no request is served without its checks. Errors of opening its
 // secrets are not cached.
-func (k *Kit) Load(ctx context.Context, v *resource.View, sc store.Scope, ref string, sealer seal.Sealer) (*Hook, error) {
+func (k *CheckRegistry) Load(ctx context.Context, v *resource.View, sc store.Scope, ref string, sealer seal.Sealer) (*Hook, error) {
 	ref = strings.TrimPrefix(ref, "@")
 	for _, in := range [...]store.Scope{sc, sc.Organisation()} {
 		s, ok, err := resource.Load(ctx, v, in, guard.KindGuardrail, ref, decode)
@@ -38,7 +38,7 @@ func (k *Kit) Load(ctx context.Context, v *resource.View, sc store.Scope, ref st
 	return nil, fault.Newf(fault.InvalidConfig, "guardrails", "There is no guardrail %q in this workspace or its organization: the config or the defaults that name it must be changed", fault.Clip(ref, 300))
 }
 
-func (s *saved) hook(ctx context.Context, k *Kit, sealer seal.Sealer) (*Hook, error) {
+func (s *saved) hook(ctx context.Context, k *CheckRegistry, sealer seal.Sealer) (*Hook, error) {
 	if h := s.ready.Load(); h != nil {
 		return h, nil
 	}
@@ -53,7 +53,7 @@ func (s *saved) hook(ctx context.Context, k *Kit, sealer seal.Sealer) (*Hook, er
 	if err != nil {
 		return nil, err
 	}
-	h := k.Ready(g.HookOf())
+	h := k.Prepare(g.HookOf())
 	s.ready.Store(h)
 	return h, nil
 }

@@ -78,7 +78,7 @@ func TestDocumentsThatCannotBeReadAreUnread(t *testing.T) {
 				}
 				body := fmt.Sprintf(p.body, s)
 				for _, answer := range []bool{false, true} {
-					if _, got := Unread("chatComplete", []byte(body), answer); got != want {
+					if _, got := HasUnreadable("chatComplete", []byte(body), answer); got != want {
 						t.Errorf("%s, %s, %s, answer %t: unread is %t", p.name, name, spelling, answer, got)
 					}
 				}
@@ -105,7 +105,7 @@ func TestReadAcceptsBodiesWithoutDocuments(t *testing.T) {
 		`{"data":"success"}`, `{"data":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}`, `{"data":{"a":"b"}}`, `{"bytes":"12"}`, `{"document_url":"https://example.com/a.pdf"}`, `{"file_id":"file-1"}`,
 	} {
 		for _, answer := range []bool{false, true} {
-			if _, is := Unread("chatComplete", []byte(body), answer); is {
+			if _, is := HasUnreadable("chatComplete", []byte(body), answer); is {
 				t.Errorf("unread: %s", body)
 			}
 		}
@@ -137,7 +137,7 @@ func TestTokenIDsAreUnread(t *testing.T) {
 		for _, value := range []string{`[15339,1917]`, `[[1,2],[3]]`, `["a",[1]]`, `[[["a"],[7]]]`, `[1]`} {
 			for _, body := range []string{`{"model":"m","FIELD":VALUE}`, `[{"FIELD":VALUE}]`, `{"requests":[{"params":{"FIELD":VALUE}}]}`} {
 				body = strings.NewReplacer("FIELD", field, "VALUE", value).Replace(body)
-				if at, is := Unread("embed", []byte(body), false); !is || at != field {
+				if at, is := HasUnreadable("embed", []byte(body), false); !is || at != field {
 					t.Errorf("%s is read, %q", body, at)
 				}
 			}
@@ -148,11 +148,11 @@ func TestTokenIDsAreUnread(t *testing.T) {
 		`{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{"input":[1,2]}}]}]}`,
 		`{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"prompt\":[1]}"}}]}]}`,
 	} {
-		if at, is := Unread("chatComplete", []byte(body), false); is {
+		if at, is := HasUnreadable("chatComplete", []byte(body), false); is {
 			t.Errorf("%s is not read, %q", body, at)
 		}
 	}
-	if _, is := Unread("chatComplete", []byte(`{"prompt_token_ids":[1],"choices":[{"token_ids":[2],"message":{"content":"a"}}]}`), true); is {
+	if _, is := HasUnreadable("chatComplete", []byte(`{"prompt_token_ids":[1],"choices":[{"token_ids":[2],"message":{"content":"a"}}]}`), true); is {
 		t.Error("ids beside the text of a response")
 	}
 }

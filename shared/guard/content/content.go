@@ -101,8 +101,8 @@ func InRequest(kind string, body []byte, scope Scope) Found {
 	return r.choose(scope)
 }
 
-// InAnswer finds the texts of a response, in any format.
-func InAnswer(kind string, body []byte, scope Scope) Found {
+// InResponse finds the texts of a response, in any format.
+func InResponse(kind string, body []byte, scope Scope) Found {
 	r := reader(kind, body)
 	r.answer = true
 	r.value(r.origin(kind))
@@ -240,8 +240,8 @@ func (p *piece) in(scope Scope) bool {
 	return isText && p.last
 }
 
-// With returns the body with the texts replaced; a nil text stays unchanged.
-func (f *Found) With(body []byte, texts []*string) []byte {
+// ReplaceTexts returns the body with the texts replaced; a nil text stays unchanged.
+func (f *Found) ReplaceTexts(body []byte, texts []*string) []byte {
 	edits := make([]wire.Edit, 0, len(texts))
 	for i, t := range texts {
 		if t == nil || i >= len(f.pieces) || f.pieces[i].at.Absent() || *t == f.Texts[i] {

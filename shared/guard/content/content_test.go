@@ -78,7 +78,7 @@ func TestTextsOfResponses(t *testing.T) {
 		{"responses", "createModelResponse", responses, "", []string{"a"}, true},
 		{"reasoning", "createModelResponse", responses, Reasoning, []string{"hm"}, true},
 	} {
-		got := InAnswer(c.kind, []byte(c.body), c.scope)
+		got := InResponse(c.kind, []byte(c.body), c.scope)
 		if d := cmp.Diff(c.want, got.Texts); d != "" || got.ToolCalls != c.calls {
 			t.Errorf("%s: calls %t %s", c.name, got.ToolCalls, d)
 		}
@@ -99,7 +99,7 @@ func TestChoicesAreTheTextsOfEachAlternative(t *testing.T) {
 		{`{"generations":[{"text":"a"},{"text":"b"}]}`, []Choice{{0, 1, false}, {1, 2, false}}},
 		{`{"response":{"candidates":[{"content":{"parts":[{"text":"a"}]}},{"content":{"parts":[{"text":"b"}]}}]}}`, []Choice{{0, 1, false}, {1, 2, false}}},
 	} {
-		if d := cmp.Diff(c.want, InAnswer("chatComplete", []byte(c.body), "").Choices); d != "" {
+		if d := cmp.Diff(c.want, InResponse("chatComplete", []byte(c.body), "").Choices); d != "" {
 			t.Errorf("%s: %s", c.body, d)
 		}
 	}
@@ -110,14 +110,14 @@ func TestWithChangesOnlyTheTexts(t *testing.T) {
 	body := []byte(`{ "messages" : [{"role":"user","content":[{"type":"text","text":"a \u00e4 b"}, {"type":"image"},{"text":"c","x":1}]}] , "n":1.0}`)
 	f := InRequest("chatComplete", body, "")
 	now := "A \"ä\""
-	got := f.With(body, []*string{&now, nil, nil})
+	got := f.ReplaceTexts(body, []*string{&now, nil, nil})
 	if want := strings.Replace(string(body), `"a \u00e4 b"`, `"A \"ä\""`, 1); string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	args := []byte(`{"content":[{"type":"tool_use","input":{"a":"secret"}}]}`)
-	f = InAnswer("messages", args, ToolArguments)
+	f = InResponse("messages", args, ToolArguments)
 	for now, want := range map[string]string{`{"a":"x"}`: `{"content":[{"type":"tool_use","input":{"a":"x"}}]}`, `gone`: `{"content":[{"type":"tool_use","input":{"text":"gone"}}]}`} {
-		if got := f.With(args, []*string{&now}); string(got) != want {
+		if got := f.ReplaceTexts(args, []*string{&now}); string(got) != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
@@ -132,13 +132,13 @@ func FuzzTexts(f *testing.F) {
 	f.Add("agent", `{"parts":[{"data":{"a":"\u0041"}},{"file":{"bytes":"aGVsbG8gd29ybGQ="}}],"url":"data:;base64,aGVsbG8="}`, "all_messages", "new")
 	f.Fuzz(func(t *testing.T, kind, body, scope, now string) {
 		now = strings.ToValidUTF8(now, "")
-		for _, find := range []func(string, []byte, Scope) Found{InRequest, InAnswer} {
+		for _, find := range []func(string, []byte, Scope) Found{InRequest, InResponse} {
 			found := find(kind, []byte(body), Scope(scope))
 			texts := make([]*string, len(found.Texts))
 			for i := range texts {
 				texts[i] = &now
 			}
-			changed := found.With([]byte(body), texts)
+			changed := found.ReplaceTexts([]byte(body), texts)
 			if isJSON([]byte(body)) && !isJSON(changed) {
 				t.Fatalf("%q became %q", body, changed)
 			}

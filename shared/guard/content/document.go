@@ -14,11 +14,11 @@ import (
 // Document is a body as guardrails read it.
 type Document struct {
 	JSON []byte // nil if the body has no text
-	// Own is set if JSON is the body itself, so that changes can be written back.
-	Own bool
-	// Unread is set if the body contains a document or a truncated binary message that cannot
+	// IsBody is set if JSON is the body itself, so that changes can be written back.
+	IsBody bool
+	// Unreadable is set if the body contains a document or a truncated binary message that cannot
 	// be read and is not in JSON.
-	Unread bool
+	Unreadable bool
 }
 
 // Read returns the document of a body of any media type. ok is false for a body that may
@@ -43,7 +43,7 @@ func Read(contentType string, body []byte) (doc Document, ok bool) {
 		return Document{}, true // images and audio are not judged in conversations either
 	case isJSON(body):
 		if wire.KindOf(bytes.TrimLeft(body, " \t\r\n")) == wire.KindObject {
-			return Document{JSON: body, Own: true}, true
+			return Document{JSON: body, IsBody: true}, true
 		}
 		var j joined
 		readArray(body, &j)
@@ -196,7 +196,7 @@ func (j *joined) text(at fieldOf, t string, from int, p piece) {
 }
 
 // read returns the collected document.
-func (j *joined) read() Document { return Document{JSON: j.document(), Unread: j.unread} }
+func (j *joined) read() Document { return Document{JSON: j.document(), Unreadable: j.unread} }
 
 // document returns the texts in the format of chat completions.
 func (j *joined) document() []byte {
@@ -235,11 +235,11 @@ const (
 	medium           // an image, audio or video
 )
 
-// Unread reports whether a body may contain text that cannot be read: a document in a binary
-// format, or token ids instead of a text of a request. kind is as for InRequest and InAnswer;
+// HasUnreadable reports whether a body may contain text that cannot be read: a document in a binary
+// format, or token ids instead of a text of a request. kind is as for InRequest and InResponse;
 // answer is true for a response. field names the field with token ids; it is empty for a
 // document.
-func Unread(kind string, body []byte, answer bool) (field string, unread bool) {
+func HasUnreadable(kind string, body []byte, answer bool) (field string, unread bool) {
 	r := reader(kind, body)
 	at := place{message: beside, root: true}
 	if r.answer = answer; answer {

@@ -68,7 +68,7 @@ func exempts(t *testing.T) map[string]*exempt {
 func (l *leaf) seen(kind string) bool {
 	find := InRequest
 	if l.answer {
-		find = InAnswer
+		find = InResponse
 	}
 	for _, s := range Scopes {
 		f := find(kind, l.body, Scope(s))

@@ -34,7 +34,7 @@ func TestFieldsHideNoText(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`{"thought":true,"choices":[{"message":{"role":"assistant","content":"WORD"}}]}`, `{"choices":[{"message":{"role":"assistant","thought":true,"content":"WORD"}}]}`} {
-		if found := InAnswer("", []byte(strings.Replace(body, "WORD", word, 1)), LastMessage); !strings.Contains(strings.Join(found.Texts, "\n"), word) {
+		if found := InResponse("", []byte(strings.Replace(body, "WORD", word, 1)), LastMessage); !strings.Contains(strings.Join(found.Texts, "\n"), word) {
 			t.Errorf("%s: judged is %q", body, found.Texts)
 		}
 	}

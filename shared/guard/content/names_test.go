@@ -62,7 +62,7 @@ func TestUnknownNamesAreJudged(t *testing.T) {
 			}
 			to, text := make([]*string, len(found.Texts)), "{{X}}"
 			to[at] = &text
-			if got, want := string(found.With(body, to)), strings.Replace(form, "NAME", `"{{X}}"`, 1); got != want {
+			if got, want := string(found.ReplaceTexts(body, to)), strings.Replace(form, "NAME", `"{{X}}"`, 1); got != want {
 				t.Errorf("redacted %s, want %s", got, want)
 			}
 		}
@@ -79,7 +79,7 @@ func TestRedactedDocumentsStayObjects(t *testing.T) {
 		text = strings.ReplaceAll(text, "ann@example.com", "{{EMAIL}}")
 		to[i] = &text
 	}
-	if got, want := string(found.With(body, to)), `{"message":"x","documents":[{"title":"{{EMAIL}}","{{EMAIL}}":"y"},"{{EMAIL}}"]}`; got != want {
+	if got, want := string(found.ReplaceTexts(body, to)), `{"message":"x","documents":[{"title":"{{EMAIL}}","{{EMAIL}}":"y"},"{{EMAIL}}"]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

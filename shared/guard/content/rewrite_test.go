@@ -94,17 +94,17 @@ func TestRewriteChangesTextsAlone(t *testing.T) {
 				}
 				body := s.of(pieces)
 				doc, ok := Read(s.kind, body)
-				if !ok || doc.Own {
+				if !ok || doc.IsBody {
 					t.Fatalf("read %v %+v", ok, doc)
 				}
 				scope := map[class]Scope{text: AllMessages, reasoned: Reasoning, arguments: ToolArguments}[s.class]
-				found := InAnswer("chatComplete", doc.JSON, scope)
+				found := InResponse("chatComplete", doc.JSON, scope)
 				texts := make([]*string, len(found.Texts))
 				for i, now := range found.Texts {
 					now = secret.ReplaceAllString(now, "{{*}}")
 					texts[i] = &now
 				}
-				changed := found.With(doc.JSON, texts)
+				changed := found.ReplaceTexts(doc.JSON, texts)
 				got, ok := Rewrite(s.kind, body, changed)
 				if !ok {
 					t.Fatalf("%q cannot be rewritten:\n%s\n%s", pieces, doc.JSON, changed)
@@ -180,12 +180,12 @@ func TestIncompleteMessagesAreUnread(t *testing.T) {
 	const kind = "application/vnd.amazon.eventstream"
 	whole := wire.AppendEventStream(nil, "chunk", []byte(`{"delta":{"text":"ann"}}`))
 	two := append(bytes.Clone(whole), whole...)
-	if doc, ok := Read(kind, two); !ok || doc.Unread {
+	if doc, ok := Read(kind, two); !ok || doc.Unreadable {
 		t.Error("whole messages are unread")
 	}
 	for n := len(whole) + 1; n < len(two); n++ {
-		if doc, ok := Read(kind, two[:n]); !ok || !doc.Unread || !bytes.Contains(doc.JSON, []byte("ann")) {
-			t.Errorf("%d of %d bytes: read %v, unread %v, %s", n, len(two), ok, doc.Unread, doc.JSON)
+		if doc, ok := Read(kind, two[:n]); !ok || !doc.Unreadable || !bytes.Contains(doc.JSON, []byte("ann")) {
+			t.Errorf("%d of %d bytes: read %v, unread %v, %s", n, len(two), ok, doc.Unreadable, doc.JSON)
 		}
 	}
 }

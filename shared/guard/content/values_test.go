@@ -62,7 +62,7 @@ func TestTextIsJudgedInAnyMediaType(t *testing.T) {
 				continue // no event
 			}
 			doc, ok := Read(kind, []byte(body))
-			if found := InAnswer("", doc.JSON, AllMessages); !ok || !strings.Contains(strings.Join(found.Texts, "\n"), word) {
+			if found := InResponse("", doc.JSON, AllMessages); !ok || !strings.Contains(strings.Join(found.Texts, "\n"), word) {
 				t.Errorf("%s, %s: %t, judged is %q", kind, body, ok, found.Texts)
 			}
 		}
@@ -115,7 +115,7 @@ func TestInstructionsOfResponsesAreJudged(t *testing.T) {
 		`{"object":"response","output":[{"type":"message","content":[{"type":"output_text","text":"FORBIDDENWORD"}]}]}`:      true,
 		`{"object":"list","data":[{"role":"user","content":[{"type":"input_text","text":"FORBIDDENWORD"}]}],"first_id":"m"}`: true,
 	} {
-		found := InAnswer("", []byte(body), AllMessages)
+		found := InResponse("", []byte(body), AllMessages)
 		if got := strings.Contains(strings.Join(found.Texts, "\n"), "FORBIDDENWORD"); got != judged {
 			t.Errorf("%s: judged is %q", body, found.Texts)
 		}

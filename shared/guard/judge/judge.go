@@ -22,14 +22,14 @@ type Subject struct {
 	// Kind is the request type: chatComplete, complete, embed, messages, createModelResponse,
 	// proxy...
 	Kind string
-	// Reached are the request types that a passed-through request reaches at the provider by
+	// Endpoints are the request types that a passed-through request reaches at the provider by
 	// its path, or nil.
-	Reached  []string
-	Provider string
-	Model    string
-	Stream   bool
-	Status   int // of the provider's response; zero before it
-	TraceID  string
+	Endpoints []string
+	Provider  string
+	Model     string
+	Stream    bool
+	Status    int // of the provider's response; zero before it
+	TraceID   string
 	// Texts are the texts to judge, one for each part of the message. A part that is not text
 	// is "", so that a Verdict can change part by part.
 	Texts []string
@@ -98,9 +98,9 @@ type Failure struct {
 	Answered bool `json:"-"`
 }
 
-// Answers reports whether a service that responds with a status works: the others are those of
+// IsServiceStatus reports whether a service that responds with a status works: the others are those of
 // an outage or of too many requests.
-func Answers(status int) bool {
+func IsServiceStatus(status int) bool {
 	return status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooEarly && status != http.StatusTooManyRequests
 }
 
@@ -132,8 +132,8 @@ func Failed(name, message string) Verdict {
 	return Verdict{Err: &Failure{Name: name, Message: message}}
 }
 
-// Nothing returns a verdict for a check that has nothing to judge.
-func Nothing(message string) Verdict {
+// NoContent returns a verdict for a check that has nothing to judge.
+func NoContent(message string) Verdict {
 	v := Failed("Error", message)
 	v.Nothing = true
 	return v
@@ -177,10 +177,10 @@ func List(p map[string]json.RawMessage, name string) []string {
 }
 
 // Text returns all texts of the subject, each on a new line.
-func (s *Subject) Text() string { return Joined(s.Texts) }
+func (s *Subject) Text() string { return JoinTexts(s.Texts) }
 
-// Joined returns the texts that are not empty, each on a new line.
-func Joined(texts []string) string {
+// JoinTexts returns the texts that are not empty, each on a new line.
+func JoinTexts(texts []string) string {
 	switch len(texts) {
 	case 0:
 		return ""

@@ -47,7 +47,7 @@ func hostOf(p map[string]json.RawMessage, name string, now func() time.Time) hos
 	h := host{url: judge.Get(p, name, ""), secret: []byte(judge.Get(p, "secret", "")), timeout: 3 * time.Second, now: now}
 	h.headers, _ = judge.Object[map[string]string](p, "headers")
 	for _, name := range judge.Get(p, "forwardHeaders", []string(nil)) {
-		if !guard.NeverForwarded(strings.ToLower(name)) { // a config in the request was not validated
+		if !guard.IsNeverForwarded(strings.ToLower(name)) { // a config in the request was not validated
 			h.forward = append(h.forward, name)
 		}
 	}
@@ -101,7 +101,7 @@ func contextOf(s *judge.Subject) *payload {
 		return t
 	}
 	status := s.Status
-	t.Event, t.Request.Text = "afterRequestHook", judge.Joined(s.RequestTexts)
+	t.Event, t.Request.Text = "afterRequestHook", judge.JoinTexts(s.RequestTexts)
 	t.Response.JSON, t.Response.Text, t.Response.Status, t.Response.Transformed = s.Response, s.Text(), &status, s.Changed
 	return t
 }
@@ -188,7 +188,7 @@ func webhook(params map[string]json.RawMessage, now func() time.Time) judge.Func
 			if json.Valid(raw) {
 				d.Response = raw
 			}
-			return judge.Verdict{Data: d, Err: &judge.Failure{Name: "WebhookError", Message: "The webhook returned no verdict, with the status " + http.StatusText(status), Answered: judge.Answers(status)}}
+			return judge.Verdict{Data: d, Err: &judge.Failure{Name: "WebhookError", Message: "The webhook returned no verdict, with the status " + http.StatusText(status), Answered: judge.IsServiceStatus(status)}}
 		}
 		d.Verdict, d.Explanation, d.Response = *answer.Verdict, "The webhook returned a verdict", answer.Data
 		v := judge.Verdict{Pass: d.Verdict, Data: d, Body: answer.Changed.Request.JSON}

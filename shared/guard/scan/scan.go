@@ -123,7 +123,7 @@ func people(p map[string]json.RawMessage) judge.Func {
 }
 
 func secrets(p map[string]json.RawMessage) judge.Func {
-	o := secret.Options{Chance: judge.Get(p, "entropy", true)}
+	o := secret.Options{Random: judge.Get(p, "entropy", true)}
 	return masking(p, func(t string) []mask.Span { return secret.Find(t, o) })
 }
 
@@ -148,7 +148,7 @@ func language(p map[string]json.RawMessage) judge.Func {
 		if code == "" { // even with not
 			return judge.Verdict{Pass: true, Data: map[string]any{"language": nil, "score": 0, "verdict": true, "not": o.not}}
 		}
-		other := !slices.ContainsFunc(want, func(w string) bool { return langdetect.Same(w, code) })
+		other := !slices.ContainsFunc(want, func(w string) bool { return langdetect.SameLanguage(w, code) })
 		return o.verdict(other, map[string]any{"language": code, "score": sure})
 	}
 }
@@ -199,7 +199,7 @@ func invisibleCharacters(p map[string]json.RawMessage) judge.Func {
 
 // leaks judges how much of the request's system prompt the response reveals.
 func leaks(p map[string]json.RawMessage) judge.Func {
-	o, least, row := optionsOf(p), judge.Get(p, "threshold", 0.3), judge.Get(p, "minWords", leak.Least)
+	o, least, row := optionsOf(p), judge.Get(p, "threshold", 0.3), judge.Get(p, "minWords", leak.MinLength)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		share, longest := leak.Share(system(s.Request), s.Text())
 		return o.verdict(share > 0 && share >= least || longest >= row, map[string]any{"share": share, "words": longest, "threshold": least})

@@ -87,7 +87,7 @@ func (e *extraction) headers(t *bearer.Token) http.Header {
 	out := http.Header{}
 	for _, name := range e.claims {
 		key := strings.ToLower(strings.ReplaceAll(e.prefix+name, "_", "-"))
-		if guard.NeverForwarded(key) || !egress.Forwardable(key) {
+		if guard.IsNeverForwarded(key) || !egress.Forwardable(key) {
 			continue
 		}
 		key = http.CanonicalHeaderKey(key)

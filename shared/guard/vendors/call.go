@@ -97,7 +97,7 @@ func (a *vendorCall) call(ctx context.Context) ([]byte, *judge.Failure) {
 	a.run.breakers.record(key, resp.StatusCode >= 500)
 	mask.Bytes(raw, provider.HeaderSecrets(nil, req.Header, a.run.forward, nil))
 	switch {
-	case !judge.Answers(resp.StatusCode):
+	case !judge.IsServiceStatus(resp.StatusCode):
 		return nil, a.run.fails("VendorError", "responded with the status %d", resp.StatusCode)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		return nil, a.run.noVerdict("responded with the status %d", resp.StatusCode)
@@ -118,7 +118,7 @@ func (a *vendorCall) unanswered(ctx context.Context, key [32]byte, err error, wh
 	switch {
 	case late:
 		return a.run.fails("TimeoutError", "did not respond within %d ms", a.run.timeout.Milliseconds())
-	case egress.Refused(err):
+	case egress.IsBlocked(err):
 		return a.run.fails("VendorError", "has an address that must not be called")
 	}
 	return a.run.fails("VendorError", "%s", why)

@@ -374,7 +374,7 @@ func changed(f *content.Found, body []byte, change func(string) string) json.Raw
 			now := make([]*string, len(f.Texts))
 			t = change(t)
 			now[i] = &t
-			return f.With(body, now)
+			return f.ReplaceTexts(body, now)
 		}
 	}
 	return nil

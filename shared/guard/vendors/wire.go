@@ -187,7 +187,7 @@ func (a *vendorCall) value(name string) any {
 		return a.run.s.Texts
 	case "asked": // of the same request
 		if a.run.afterResponse() {
-			return judge.Joined(a.run.s.RequestTexts)
+			return judge.JoinTexts(a.run.s.RequestTexts)
 		}
 		return a.text
 	case "answered":
@@ -268,7 +268,7 @@ func (a *vendorCall) conversation() []message {
 	if len(out) == 0 {
 		text := a.text
 		if a.run.afterResponse() {
-			text = judge.Joined(a.run.s.RequestTexts)
+			text = judge.JoinTexts(a.run.s.RequestTexts)
 		}
 		out = append(out, message{"user", text})
 	}
@@ -288,7 +288,7 @@ func textOf(parts json.RawMessage) string {
 	}
 	body := append(append([]byte(`{"messages":[{"role":"user","content":`), parts...), `}]}`...)
 	f := content.InRequest("chatComplete", body, content.LastMessage)
-	return judge.Joined(f.Texts)
+	return judge.JoinTexts(f.Texts)
 }
 
 // withAnswer returns the conversation, followed by the response.

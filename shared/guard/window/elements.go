@@ -12,10 +12,10 @@ import (
 
 // Elements judges the parts of a delta other than text, such as citations.
 type Elements struct {
-	// Held is what the client's format supports; the rest is not judged. Origin is the
+	// Support is what the client's format supports; the rest is not judged. Origin is the
 	// provider's dialect.
-	Held   chat.Held
-	Origin string
+	Support chat.ResponseSupport
+	Origin  string
 	// Judge receives a response in the format of chat completions with the strings of the
 	// delta. It returns the response to send instead, or nil to leave it unchanged.
 	Judge func(body []byte) (now []byte, denied *fault.Fault)
@@ -83,15 +83,15 @@ func (e *Elements) response(d *chat.Delta) []byte {
 		}
 		return append(field(append(field([]byte{'{'}, "id", d.ID), ','), "model", d.Model), '}')
 	case chat.DeltaCitation:
-		if e.Held.Writes(d, e.Origin) {
+		if e.Support.Writes(d, e.Origin) {
 			return append(append([]byte(`{"choices":[{"message":{"content":[{"type":"text","annotations":[`), d.JSON...), `]}]}}]}`...)
 		}
 	case chat.DeltaForeign:
-		if e.Held.Writes(d, e.Origin) {
+		if e.Support.Writes(d, e.Origin) {
 			return append(append([]byte(`{"choices":[{"message":{"content":[`), d.JSON...), `]}}]}`...)
 		}
 	case chat.DeltaImage:
-		if e.Held.Writes(d, e.Origin) {
+		if e.Support.Writes(d, e.Origin) {
 			return append(append([]byte(`{"choices":[{"message":{"content":[{"type":"image_url","image_url":{"url":`), d.JSON...), `}}]}}]}`...)
 		}
 	case chat.DeltaToolStart:
@@ -106,11 +106,11 @@ func (e *Elements) response(d *chat.Delta) []byte {
 			return nil
 		}
 		out := field([]byte(`{"choices":[{`), "finish_reason", d.Native)
-		if e.Held.Holds&chat.HoldsSequence != 0 {
+		if e.Support.Features&chat.HoldsSequence != 0 {
 			out = field(append(out, ','), "stop_sequence", d.StopSequence)
 		}
 		for _, x := range d.Extra {
-			if e.Held.Holds&chat.HoldsExtra != 0 {
+			if e.Support.Features&chat.HoldsExtra != 0 {
 				out = wire.AppendJSONString(append(out, ','), x.Name)
 				out = append(append(out, ':'), x.Raw...)
 			}
@@ -312,7 +312,7 @@ func (h *whole) End() error {
 // Meter implements chat.StreamDecoder.
 func (h *whole) Meter() chat.Meter {
 	m := h.dec.Meter()
-	if m.Held = m.Started && (!h.released || h.denied != nil); m.Held {
+	if m.Withheld = m.Started && (!h.released || h.denied != nil); m.Withheld {
 		m.Started = false
 	}
 	return m

@@ -93,7 +93,7 @@ func (q *queue) compact() {
 // alike reports whether two deltas differ only in their JSON. Deltas with other data are never
 // alike.
 func alike(a, b *chat.Delta) bool {
-	return a.Kind == b.Kind && a.Choice == b.Choice && a.Block == b.Block && a.Call == b.Call && a.Answer == b.Answer &&
+	return a.Kind == b.Kind && a.Choice == b.Choice && a.Block == b.Block && a.Call == b.Call && a.Response == b.Response &&
 		a.Created == b.Created && a.Stop == b.Stop && a.ID == b.ID && a.Name == b.Name && a.Model == b.Model &&
 		a.Native == b.Native && a.StopSequence == b.StopSequence && a.Signature == b.Signature &&
 		a.Logprobs == nil && b.Logprobs == nil && a.Extra == nil && b.Extra == nil && a.Usage == nil && b.Usage == nil
@@ -119,18 +119,18 @@ func cloneWithoutJSON(d *chat.Delta) chat.Delta {
 
 // Restoring returns a response writer that replaces tokens by their values, even if a token
 // arrives in several pieces.
-func Restoring(to chat.AnswerWriter, r *mask.Restorer) chat.AnswerWriter {
+func Restoring(to chat.ResponseWriter, r *mask.Restorer) chat.ResponseWriter {
 	return restoring{to, r}
 }
 
 type restoring struct {
-	chat.AnswerWriter
+	chat.ResponseWriter
 	values *mask.Restorer
 }
 
-// NewStreamEncoder implements chat.AnswerWriter.
+// NewStreamEncoder implements chat.ResponseWriter.
 func (r restoring) NewStreamEncoder(o *chat.Options) chat.StreamEncoder {
-	return &encoder{to: r.AnswerWriter.NewStreamEncoder(o), values: r.values, open: map[place]*opened{}}
+	return &encoder{to: r.ResponseWriter.NewStreamEncoder(o), values: r.values, open: map[place]*opened{}}
 }
 
 // place is a text or the arguments of a call.

@@ -34,8 +34,8 @@ type Judge func(text string) (now string, denied *fault.Fault)
 // it, deny returns the denial.
 //
 // Other deltas, such as citations, are judged by elements on arrival.
-func Texts(dec chat.StreamDecoder, reach guard.Reach, judge Judge, elements Elements, deny func() *fault.Fault) chat.StreamDecoder {
-	g := &texts{decoderBase: decoderBase{dec: dec}, size: reach.Most, reach: reach.Overlap, words: reach.Words, grown: reach.Grown, elements: elements, deny: deny, lines: map[int]*line{}}
+func Texts(dec chat.StreamDecoder, reach guard.MatchWindow, judge Judge, elements Elements, deny func() *fault.Fault) chat.StreamDecoder {
+	g := &texts{decoderBase: decoderBase{dec: dec}, size: reach.Most, reach: reach.Overlap, words: reach.WholeWords, grown: reach.Cumulative, elements: elements, deny: deny, lines: map[int]*line{}}
 	g.judge = func(text string) (string, *fault.Fault) {
 		g.judged = true
 		return judge(text)
@@ -145,7 +145,7 @@ func (g *texts) End() error {
 // Meter implements chat.StreamDecoder. The response begins only when something was sent.
 func (g *texts) Meter() chat.Meter {
 	m := g.dec.Meter()
-	if m.Held = m.Started && !g.sent; m.Held {
+	if m.Withheld = m.Started && !g.sent; m.Withheld {
 		m.Started = false
 	}
 	return m

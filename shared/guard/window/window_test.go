@@ -33,7 +33,7 @@ func (pieces) Meter() chat.Meter { return chat.Meter{Started: true} }
 var elements = Elements{Judge: func([]byte) ([]byte, *fault.Fault) { return nil, nil }}
 
 // run sends a text cut at places through a window.
-func run(text string, cuts []int, reach guard.Reach, judge Judge) (sent string, err error) {
+func run(text string, cuts []int, reach guard.MatchWindow, judge Judge) (sent string, err error) {
 	d := Texts(pieces{}, reach, judge, elements, func() *fault.Fault { return fault.New(fault.GuardrailDenied, "", "too late") })
 	var out strings.Builder
 	emit := func(d *chat.Delta) error { out.WriteString(d.Text()); return nil }
@@ -67,10 +67,10 @@ var patterns = []string{
 }
 
 // forbids is what Texts is given for a pattern.
-func forbids(pattern string, window int) (re *regexp.Regexp, reach guard.Reach) {
-	reach = guard.ReachOf(pattern, false)
+func forbids(pattern string, window int) (re *regexp.Regexp, reach guard.MatchWindow) {
+	reach = guard.PatternWindow(pattern, false)
 	reach.Overlap = max(reach.Most, 1)
-	return regexp.MustCompile(pattern), reach.And(guard.Reach{Most: window})
+	return regexp.MustCompile(pattern), reach.And(guard.MatchWindow{Most: window})
 }
 
 // checkWindow says what is wrong with what is sent of a text that arrives in pieces, both
@@ -117,7 +117,7 @@ func findsPlaces(re *regexp.Regexp, text string) bool {
 // is sent has such places. It checks what can be promised: nothing is sent of a text that
 // is denied as soon as its first piece is judged; when matches are replaced, nothing of the
 // text is lost or sent twice.
-func checkPlaces(re *regexp.Regexp, reach guard.Reach, text string, cuts []int) error {
+func checkPlaces(re *regexp.Regexp, reach guard.MatchWindow, text string, cuts []int) error {
 	judged := 0
 	sent, err := run(text, cuts, reach, func(s string) (string, *fault.Fault) {
 		judged++
@@ -169,7 +169,7 @@ func FuzzWindow(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string, pieces []byte, window uint8) {
 		_, err := regexp.Compile(pattern)
-		if err != nil || guard.ReachOf(pattern, false).Complete || !utf8.ValidString(text) || len(text) > 5000 || len(pattern) > 100 {
+		if err != nil || guard.PatternWindow(pattern, false).Complete || !utf8.ValidString(text) || len(text) > 5000 || len(pattern) > 100 {
 			t.Skip() // no pattern of a window, or no text
 		}
 		text = strings.ReplaceAll(text, mark, "+")

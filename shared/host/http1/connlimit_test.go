@@ -23,7 +23,7 @@ func health(w http.ResponseWriter, r *http.Request) {
 func TestBeyondTheBounds(t *testing.T) {
 	for name, o := range map[string]Options{"all": {MaxConns: 3}, "each": {MaxPerAddress: 3}, "both": {MaxConns: 3, MaxPerAddress: 3}} {
 		t.Run(name, func(t *testing.T) {
-			o.HeadTime, o.IdleTime, o.MaxHead, o.Crowded = testOptions.HeadTime, testOptions.IdleTime, testOptions.MaxHead, http.HandlerFunc(health)
+			o.HeadTime, o.IdleTime, o.MaxHead, o.Overload = testOptions.HeadTime, testOptions.IdleTime, testOptions.MaxHead, http.HandlerFunc(health)
 			variants(t, o, func(t *testing.T, o Options) {
 				addr, s := ours(t, new(recorder), o)
 				var held []*net.TCPConn

@@ -147,8 +147,8 @@ func (x *exchange) handle() (ok bool) {
 		}
 	}()
 	h := x.c.s.handler
-	if x.c.spare && x.c.s.options.Crowded != nil {
-		h = x.c.s.options.Crowded
+	if x.c.spare && x.c.s.options.Overload != nil {
+		h = x.c.s.options.Overload
 	}
 	h.ServeHTTP(x, x.req)
 	return true

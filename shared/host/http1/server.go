@@ -26,9 +26,9 @@ type Options struct {
 
 	MaxConns      int // total; 0 means no limit
 	MaxPerAddress int // per address, or per /64 prefix of IPv6; 0 means no limit
-	// Crowded serves connections beyond these limits, one request each, a few at a time;
+	// Overload serves connections beyond these limits, one request each, a few at a time;
 	// the handler if nil.
-	Crowded http.Handler
+	Overload http.Handler
 
 	// Standard uses net/http for everything.
 	Standard bool

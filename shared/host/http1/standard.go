@@ -35,8 +35,8 @@ type connKey struct{}
 func (s *Server) serveStandard(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(connKey{}).(*replayConn)
 	h := s.handler
-	if c.ticket.spare && s.options.Crowded != nil {
-		h = s.options.Crowded
+	if c.ticket.spare && s.options.Overload != nil {
+		h = s.options.Overload
 	}
 	if s.options.Panicked != nil {
 		defer func() {

@@ -124,7 +124,7 @@ func logRequest(r *usage.Record) {
 
 // knownCode returns code if it is one of the gateway's; a provider's code is arbitrary.
 func knownCode(code string) string {
-	if code == "" || fault.Known(fault.Code(code)) {
+	if code == "" || fault.IsKnown(fault.Code(code)) {
 		return code
 	}
 	return "provider"

@@ -190,9 +190,9 @@ func (r Ring) accepted(deployed []Digest) []Digest {
 	return out
 }
 
-// With returns the ring with the digests of the secrets as live; former live ones that
+// WithSecrets returns the ring with the digests of the secrets as live; former live ones that
 // are not among them become retired.
-func (r Ring) With(secrets ...string) Ring {
+func (r Ring) WithSecrets(secrets ...string) Ring {
 	var out Ring
 	for _, s := range secrets {
 		if d := DigestOf(s); s != "" && !slices.Contains(out.Live, d) {

@@ -66,15 +66,15 @@ func TestARotationNeedsNoRestart(t *testing.T) {
 		b := &tables{}
 		d := originauth.New([]string{"a", ""}, b.read, nil)
 		expect(t, d, "at first", map[string]int{"a": 200, "b": 403, "c": 403})
-		ring := originauth.Ring{}.With("a", "b")
+		ring := originauth.Ring{}.WithSecrets("a", "b")
 		b.set(ring, nil)
 		time.Sleep(originauth.Longest)
 		expect(t, d, "announced", map[string]int{"a": 200, "b": 200, "c": 403})
-		ring = ring.With("b")
+		ring = ring.WithSecrets("b")
 		b.set(ring, nil)
 		time.Sleep(originauth.Longest)
 		expect(t, d, "retired, though deployed with it", map[string]int{"a": 403, "b": 200, "c": 403})
-		b.set(ring.With("b", "c").With("c"), nil)
+		b.set(ring.WithSecrets("b", "c").WithSecrets("c"), nil)
 		time.Sleep(originauth.Longest)
 		expect(t, d, "once more", map[string]int{"a": 403, "b": 403, "c": 200})
 		fresh := originauth.New([]string{"new installation"}, b.read, nil)
@@ -90,7 +90,7 @@ func TestAnUnknownSecretIsLookedUp(t *testing.T) {
 		b := &tables{}
 		d := originauth.New([]string{"a"}, b.read, nil)
 		expect(t, d, "at first", map[string]int{"a": 200})
-		b.set(originauth.Ring{}.With("a", "b"), nil)
+		b.set(originauth.Ring{}.WithSecrets("a", "b"), nil)
 		time.Sleep(11 * time.Second) // the read data is still fresh
 		expect(t, d, "just rotated in", map[string]int{"b": 200})
 	})
@@ -132,7 +132,7 @@ func TestTablesThatDoNotAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("down")
-		b := &tables{ring: originauth.Ring{}.With("b", "c"), err: down}
+		b := &tables{ring: originauth.Ring{}.WithSecrets("b", "c"), err: down}
 		cold := originauth.New([]string{"a"}, b.read, nil)
 		expect(t, cold, "cold and down", map[string]int{"a": 200, "b": 503, "guess": 503})
 		b.set(b.ring, nil)
@@ -157,7 +157,7 @@ func TestTablesThatDoNotAnswer(t *testing.T) {
 func TestOthersDoNotWaitForAReading(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &tables{ring: originauth.Ring{}.With("a")}
+		b := &tables{ring: originauth.Ring{}.WithSecrets("a")}
 		d := originauth.New([]string{"a"}, b.read, nil)
 		expect(t, d, "at first", map[string]int{"a": 200})
 		b.hang = true
@@ -201,7 +201,7 @@ func TestRingIsReloadedFromTheTables(t *testing.T) {
 	expect(t, d, "no ring", map[string]int{"s0": 200, "s1": 403})
 	var ring originauth.Ring
 	for i := range 200 {
-		ring = ring.With(fmt.Sprint("s", i), fmt.Sprint("s", i+1))
+		ring = ring.WithSecrets(fmt.Sprint("s", i), fmt.Sprint("s", i+1))
 		if err := ring.Save(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}

@@ -57,10 +57,10 @@ type Route struct {
 	Path   string
 	Family string
 	Place  Place
-	// Without is where the route runs in installations without a container: a
+	// WithoutContainer is where the route runs in installations without a container: a
 	// Place, or Refused with Status.
-	Without Place
-	Status  int // for Refused
+	WithoutContainer Place
+	Status           int // for Refused
 }
 
 //go:embed routes.txt
@@ -113,19 +113,19 @@ func (r *Route) without(column []string) error {
 		if len(column) > 0 {
 			return fmt.Errorf("%s needs no container", r.Place)
 		}
-		r.Without = r.Place
+		r.WithoutContainer = r.Place
 	case Container:
 		if len(column) == 0 {
 			return fmt.Errorf("what without a container?")
 		}
-		if r.Without = Place(column[0]); r.Without == Stream {
+		if r.WithoutContainer = Place(column[0]); r.WithoutContainer == Stream {
 			return nil
 		}
 		status, err := strconv.Atoi(column[0])
 		if err != nil || status < 400 || status > 599 {
 			return fmt.Errorf("%q is neither stream nor a status", column[0])
 		}
-		r.Without, r.Status = Refused, status
+		r.WithoutContainer, r.Status = Refused, status
 	default:
 		return fmt.Errorf("no place %q", r.Place)
 	}

@@ -19,7 +19,7 @@ func TestTableIsSound(t *testing.T) {
 			t.Errorf("family %s is at %q", name, places[name])
 		}
 		for _, r := range routes {
-			if r.Family == name && r.Without != places[name] && r.Without != Refused {
+			if r.Family == name && r.WithoutContainer != places[name] && r.WithoutContainer != Refused {
 				t.Errorf("family %s answers both ways: %+v", name, r)
 			}
 		}

@@ -97,7 +97,7 @@ func (p *Pool) init() {
 }
 
 // Invoke passes an event to an idle environment, or starts one.
-func (p *Pool) Invoke(ctx context.Context, event []byte, timeout time.Duration) (*Answer, error) {
+func (p *Pool) Invoke(ctx context.Context, event []byte, timeout time.Duration) (*Response, error) {
 	p.once.Do(p.init)
 	select {
 	case p.busy <- struct{}{}:

@@ -73,8 +73,8 @@ func (s *Server) Polls() int {
 	return s.polls
 }
 
-// Answer is the response of a function.
-type Answer struct {
+// Response is the response of a function.
+type Response struct {
 	// Status and Header are those of a streamed response's prelude.
 	Status int
 	Header http.Header
@@ -108,13 +108,13 @@ type invocation struct {
 }
 
 type answered struct {
-	answer *Answer
+	answer *Response
 	err    error
 }
 
 // Invoke passes the event to the function and waits for the start of its response. The
 // function gets timeout for all of it.
-func (s *Server) Invoke(ctx context.Context, event []byte, timeout time.Duration) (*Answer, error) {
+func (s *Server) Invoke(ctx context.Context, event []byte, timeout time.Duration) (*Response, error) {
 	s.mu.Lock()
 	s.n++
 	in := &invocation{
@@ -199,14 +199,14 @@ func (s *Server) response(w http.ResponseWriter, r *http.Request) {
 		s.streamed(in, r)
 	} else {
 		whole, err := io.ReadAll(r.Body)
-		in.answered <- answered{&Answer{Body: io.NopCloser(bytes.NewReader(whole)), Settled: in.settled}, err}
+		in.answered <- answered{&Response{Body: io.NopCloser(bytes.NewReader(whole)), Settled: in.settled}, err}
 	}
 	w.WriteHeader(http.StatusAccepted)
 }
 
 // streamed reads the prelude, then forwards the body as it arrives.
 func (s *Server) streamed(in *invocation, r *http.Request) {
-	a := &Answer{Stream: true, Settled: in.settled}
+	a := &Response{Stream: true, Settled: in.settled}
 	if err := readPrelude(r.Body, a); err != nil {
 		in.answered <- answered{nil, err}
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -233,7 +233,7 @@ func (p pipeWriter) Write(b []byte) (int, error) { return p.w.Write(b) }
 const maxPrelude = 1 << 20
 
 // readPrelude reads {"statusCode",...} and the following eight NUL bytes.
-func readPrelude(body io.Reader, a *Answer) error {
+func readPrelude(body io.Reader, a *Response) error {
 	var head []byte
 	one := make([]byte, 1)
 	for !bytes.HasSuffix(head, make([]byte, 8)) {

@@ -68,23 +68,23 @@ func New(o Options) *Host {
 
 // Call is a request of an authenticated client.
 type Call struct {
-	Context  context.Context
-	Request  *http.Request
-	Path     string // escaped path below mcp.PathPrefix
-	Body     []byte
-	Caller   *identity.Principal
-	View     *resource.View
-	TraceID  string
-	Bearer   bool
-	Now      func() time.Time
-	Via      http.RoundTripper
-	Hosts    http.RoundTripper // transport to the servers themselves; Via if nil
-	Sealer   seal.Sealer
-	Secrets  *provider.Loaded
-	Usage    store.Table // mutable data: the tokens of users at servers
-	Signing  *signing.Keys
-	Buffered bool // responses are buffered: no streams and no state between requests
-	Pipeline Pipeline
+	Context   context.Context
+	Request   *http.Request
+	Path      string // escaped path below mcp.PathPrefix
+	Body      []byte
+	Caller    *identity.Principal
+	View      *resource.View
+	TraceID   string
+	Bearer    bool
+	Now       func() time.Time
+	Transport http.RoundTripper
+	Hosts     http.RoundTripper // transport to the servers themselves; Transport if nil
+	Sealer    seal.Sealer
+	Secrets   *provider.Loaded
+	Usage     store.Table // mutable data: the tokens of users at servers
+	Signing   *signing.Keys
+	Buffered  bool // responses are buffered: no streams and no state between requests
+	Pipeline  Pipeline
 }
 
 // Pipeline counts, guards and records requests. It must not retain bodies and events. See
@@ -125,8 +125,8 @@ type requestState struct {
 // Serve serves a request.
 func (h *Host) Serve(c *Call) {
 	h.once.Do(func() {
-		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Hosts: c.Hosts, Secrets: c.Secrets, Now: c.Now, CacheRecords: true}
-		h.tokens = &oauthclient.Tokens{Table: c.Usage, Sealer: c.Sealer, Via: c.Via, Now: c.Now}
+		h.opener = &mcp.Opener{Sealer: c.Sealer, Transport: c.Transport, Hosts: c.Hosts, Secrets: c.Secrets, Now: c.Now, CacheRecords: true}
+		h.tokens = &oauthclient.Tokens{Table: c.Usage, Sealer: c.Sealer, Transport: c.Transport, Now: c.Now}
 		h.proofs = bearer.NewChecker(c.Now)
 		h.minter = &signing.Minter{Keys: c.Signing, Now: c.Now}
 	})

@@ -39,7 +39,7 @@ func (d *delayedDiscovery) RoundTrip(req *http.Request) (*http.Response, error) 
 func (d *delayedDiscovery) learn(ctx context.Context, p *peer) error {
 	v := new(requestState)
 	v.call, v.host = &Call{Context: ctx}, &Host{Options: Options{Timeout: time.Minute}}
-	return detectVersions(v, p, &mcp.Upstream{URL: "https://tools.example/mcp", Via: d})
+	return detectVersions(v, p, &mcp.Upstream{URL: "https://tools.example/mcp", RoundTripper: d})
 }
 
 // While one caller waits for a silent server, another may abort. When the first times out, the

@@ -347,7 +347,7 @@ func isGatewayCredential(v *requestState, raw string) bool {
 // validationClient returns a client for the hosts of a validation. It does not follow
 // redirects.
 func validationClient(v *requestState) *http.Client {
-	return &http.Client{Transport: v.call.Via, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: v.call.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // rulesOf returns the cached rules of a validation.

@@ -28,9 +28,9 @@ type Authority struct {
 
 // Finder discovers authorization servers.
 type Finder struct {
-	Via      http.RoundTripper // guarded
-	Hosts    http.RoundTripper // guarded; also allows trusted hosts, for the server itself
-	CheckURL func(raw, field string) (*url.URL, error)
+	Transport http.RoundTripper // guarded
+	Hosts     http.RoundTripper // guarded; also allows trusted hosts, for the server itself
+	CheckURL  func(raw, field string) (*url.URL, error)
 }
 
 // described is the metadata of an authorization server (RFC 8414, OpenID Connect).
@@ -146,7 +146,7 @@ func (f *Finder) transport(address, root string) http.RoundTripper {
 	if f.Hosts != nil && strings.HasPrefix(address, root+"/") {
 		return f.Hosts
 	}
-	return f.Via
+	return f.Transport
 }
 
 // covers reports whether a resource is the server or a parent path on its host.
@@ -170,7 +170,7 @@ func (f *Finder) challenged(ctx context.Context, server string) (at string, scop
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	via := f.Via
+	via := f.Transport
 	if f.Hosts != nil {
 		via = f.Hosts
 	}
@@ -235,7 +235,7 @@ func (f *Finder) authority(ctx context.Context, issuer string) (*Authority, erro
 	var wrong *upstream.Failure // metadata that does not match
 	for _, place := range slices.Compact(places) {
 		d := new(described)
-		ok, err := document(ctx, f.Via, place, d)
+		ok, err := document(ctx, f.Transport, place, d)
 		if err != nil {
 			return nil, err
 		}

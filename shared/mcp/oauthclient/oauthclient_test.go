@@ -76,7 +76,7 @@ func TestFindDiscoversAuthorizationServers(t *testing.T) {
 		"a slash at the end of the authority's word": {map[string]string{ofServer: strings.Replace(about, "@/a", "@", 1), "/.well-known/oauth-authorization-server": strings.Replace(good, "@/a", "@/", 1)}, ""},
 	} {
 		self := at(t, c.documents)
-		f := Finder{Via: http.DefaultTransport, CheckURL: anywhere}
+		f := Finder{Transport: http.DefaultTransport, CheckURL: anywhere}
 		a, err := f.Find(context.Background(), self+"/mcp", new(mcp.Configuration))
 		var failed *upstream.Failure
 		switch {
@@ -91,7 +91,7 @@ func TestFindDiscoversAuthorizationServers(t *testing.T) {
 // TestFindPrefersConfiguredEndpoints: nothing is called where both addresses are known.
 func TestFindPrefersConfiguredEndpoints(t *testing.T) {
 	t.Parallel()
-	f := Finder{Via: nil, CheckURL: anywhere} // any call would panic
+	f := Finder{Transport: nil, CheckURL: anywhere} // any call would panic
 	a, err := f.Find(context.Background(), "https://mcp.example.com/mcp", &mcp.Configuration{OAuth: &mcp.OAuthMetadata{AuthorizationEndpoint: "https://a.example.com/in", TokenEndpoint: "https://a.example.com/t"}})
 	if err != nil || a.Resource != "https://mcp.example.com/mcp" || a.Authorization != "https://a.example.com/in" {
 		t.Errorf("%v %+v", err, a)

@@ -78,7 +78,7 @@ func TestFindPrefersScopesOfChallenges(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	self = s.URL
-	f := Finder{Via: http.DefaultTransport, CheckURL: anywhere}
+	f := Finder{Transport: http.DefaultTransport, CheckURL: anywhere}
 	a, err := f.Find(context.Background(), self+"/mcp", new(mcp.Configuration))
 	if err != nil || !slices.Equal(a.Scopes, []string{"tools.read"}) {
 		t.Errorf("%v %+v", err, a)

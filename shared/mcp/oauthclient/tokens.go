@@ -18,10 +18,10 @@ import (
 
 // Tokens supplies access tokens of users. It is safe for concurrent use.
 type Tokens struct {
-	Table  store.Table // of mutable rows
-	Sealer seal.Sealer
-	Via    http.RoundTripper
-	Now    func() time.Time
+	Table     store.Table // of mutable rows
+	Sealer    seal.Sealer
+	Transport http.RoundTripper
+	Now       func() time.Time
 
 	mu     sync.Mutex
 	places map[Place]*cached
@@ -206,7 +206,7 @@ func (t *Tokens) lease(ctx context.Context, p Place, rev int64) (bool, error) {
 
 func (t *Tokens) renew(ctx context.Context, k *cached, p Place) error {
 	next := *k.tokens
-	err := next.renew(ctx, t.Via, t.Now())
+	err := next.renew(ctx, t.Transport, t.Now())
 	switch {
 	case err == nil:
 	case tokenresponse.EndsGrant(next.refused): // the stored tokens are useless

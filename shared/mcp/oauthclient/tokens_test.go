@@ -68,7 +68,7 @@ func TestAccessRenewsExpiringTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := context.Background()
-		tokens := &Tokens{Table: db.Table(store.Usage), Sealer: seal.New(master, clock), Via: http.DefaultTransport, Now: clock}
+		tokens := &Tokens{Table: db.Table(store.Usage), Sealer: seal.New(master, clock), Transport: http.DefaultTransport, Now: clock}
 		at := Place{Scope: store.Scope{Org: "o", Workspace: "w"}, Server: "s", User: "u"}
 		held := &StoredTokens{Token: s.URL, Access: "old", Refresh: c.refresh}
 		if c.expires > 0 {

@@ -197,8 +197,8 @@ func (c *Client) Host() string {
 
 // Fetcher finds clients by their ids.
 type Fetcher struct {
-	Via      http.RoundTripper // guarded
-	CheckURL func(raw, field string) (*url.URL, error)
+	Transport http.RoundTripper // guarded
+	CheckURL  func(raw, field string) (*url.URL, error)
 }
 
 func unknown() error {
@@ -262,7 +262,7 @@ func (f *Fetcher) fetch(ctx context.Context, id string) (*Client, error) {
 		return nil, unknown()
 	}
 	req.Header.Set("Accept", "application/json")
-	resp, err := f.Via.RoundTrip(req)
+	resp, err := f.Transport.RoundTrip(req)
 	if err != nil {
 		return nil, wrong("cannot be read")
 	}

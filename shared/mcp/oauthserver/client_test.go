@@ -63,7 +63,7 @@ func TestClientsAreDescribedByTheirDocuments(t *testing.T) {
 	defer s.Close()
 	to, _ := url.Parse(s.URL)
 	refuse := false
-	f := Fetcher{Via: rewired{to}, CheckURL: func(raw, field string) (*url.URL, error) {
+	f := Fetcher{Transport: rewired{to}, CheckURL: func(raw, field string) (*url.URL, error) {
 		if refuse {
 			return nil, fault.New(fault.BlockedHost, field, "is not reachable")
 		}

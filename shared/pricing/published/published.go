@@ -42,11 +42,11 @@ const maxRow = 300 << 10
 
 // Options specify where the sheet is.
 type Options struct {
-	URL   string
-	Via   http.RoundTripper // the guarded way out
-	Table store.Table
-	Base  *pricing.Book // the book below the sheet
-	Now   func() time.Time
+	URL       string
+	Transport http.RoundTripper // the guarded way out
+	Table     store.Table
+	Base      *pricing.Book // the book below the sheet
+	Now       func() time.Time
 	// Fetch lets the process fetch concurrently with requests. A process that is frozen between
 	// requests only reads the store, and another one fetches.
 	Fetch bool
@@ -233,7 +233,7 @@ func (p *Prices) fetch(ctx context.Context) (*pricing.Sheet, []byte, error) {
 		return nil, nil, fmt.Errorf("published prices: %w", err)
 	}
 	req.Header.Set("Accept", "text/plain")
-	resp, err := p.o.Via.RoundTrip(req)
+	resp, err := p.o.Transport.RoundTrip(req)
 	if err != nil {
 		return nil, nil, fmt.Errorf("published prices: %w", err)
 	}

@@ -76,7 +76,7 @@ func (h *fixture) pass(d time.Duration) { h.now.Add(int64(d)) }
 
 // instance is a process that does not refresh on its own, so that tests say when.
 func (h *fixture) instance() *Prices {
-	return Open(Options{URL: h.src.URL, Via: http.DefaultTransport, Table: h.table, Base: pricing.Default(), Now: func() time.Time { return time.Unix(0, h.now.Load()) }})
+	return Open(Options{URL: h.src.URL, Transport: http.DefaultTransport, Table: h.table, Base: pricing.Default(), Now: func() time.Time { return time.Unix(0, h.now.Load()) }})
 }
 
 func (h *fixture) refresh(p *Prices, message string) {

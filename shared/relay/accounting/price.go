@@ -24,7 +24,7 @@ type Reported struct {
 	Model, Finish string
 	Priced        string // the model that it is charged as; "": the target's
 	Mode          string // of its price; "": the response's
-	Served        chat.Served
+	Served        chat.PriceFacts
 	Sized, Pixels int64  // of images, see chat.Meter
 	Size          string // of a video; "": as the request states it
 	Prompt        int64  // see chat.Meter
@@ -35,7 +35,7 @@ func (h *Reported) Observe(m chat.Meter) {
 	if m.Model != "" {
 		h.Model = m.Model
 	}
-	h.Served = m.Served
+	h.Served = m.PriceFacts
 	h.Sized, h.Pixels, h.Prompt = m.Sized, m.Pixels, m.Prompt
 }
 
@@ -67,12 +67,12 @@ func (b *Bill) Charge(u pricing.Usage) {
 	price, known := b.priceOf(b.ModelOf(), priceOptions(b, cmp.Or(b.Reported.Prompt, u.InputTokens()), cmp.Or(b.Reported.Mode, b.Reported.Served.Mode, b.Target.Units.Mode)), true)
 	u = price.CountPixels(u, pricing.ImageSizes{Pixels: b.Reported.Pixels, Read: b.Reported.Sized, Each: b.Target.Units.Pixels, Steps: b.Target.Units.Steps})
 	b.Spending.Charge(u, price, known)
-	for _, line := range b.Reported.Served.Also {
+	for _, line := range b.Reported.Served.Extra {
 		used := plausible(b, line.Usage)
 		price, known := priceOfLine(b, line, used.InputTokens())
 		b.Spending.ChargeAlso(used, price, known)
 	}
-	b.Reported.Served.Also = nil
+	b.Reported.Served.Extra = nil
 }
 
 // plausible replaces counts that the request cannot have used by the most that it can, and
@@ -215,7 +215,7 @@ func (b *Bill) TierOf(model string, prompt int64) int64 {
 }
 
 // Clear drops the previous target's response metadata, except the model that it was priced as.
-func (h *Reported) Clear() { h.Model, h.Served, h.Size = "", chat.Served{}, "" }
+func (h *Reported) Clear() { h.Model, h.Served, h.Size = "", chat.PriceFacts{}, "" }
 
 // Ended records why the response ended.
 func (h *Reported) Ended(reason string) { h.Finish = reason }
@@ -227,7 +227,7 @@ func (h *Reported) PricedAs(model string) { h.Model, h.Priced = model, model }
 func (h *Reported) InMode(mode string) { h.Mode = mode }
 
 // SetServed records how the provider served the response.
-func (h *Reported) SetServed(s chat.Served) { h.Served = s }
+func (h *Reported) SetServed(s chat.PriceFacts) { h.Served = s }
 
 // Cached copies the model and the finish reason from a stored response.
 func (h *Reported) Cached(model, finish string) {

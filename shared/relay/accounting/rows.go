@@ -144,7 +144,7 @@ type HiddenInput struct {
 // FindHiddenInput returns the hidden input of a JSON body. Bodies that are not JSON have none. seen returns
 // the size of earlier turns by id, if known.
 func FindHiddenInput(body []byte, seen EarlierTurns) (h HiddenInput) {
-	h.Field = reference.HeldItem(body, func(id string) bool { return seen.add(id, &h.Turns) })
+	h.Field = reference.FindStored(body, func(id string) bool { return seen.add(id, &h.Turns) })
 	for _, t := range reference.FindHosted(body) {
 		switch {
 		case strings.HasPrefix(t.Label, approval.LabelPrefix): // the gateway runs it

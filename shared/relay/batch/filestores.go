@@ -70,7 +70,7 @@ func (r WorkspaceFiles) folder() string {
 func dayOf(t time.Time) string { return t.UTC().Format("20060102") }
 
 // chunk returns the key of one chunk of a file.
-func (r WorkspaceFiles) chunk(f *chat.HeldFile, n int) string {
+func (r WorkspaceFiles) chunk(f *chat.StoredFile, n int) string {
 	return r.folder() + dayOf(time.Unix(f.Created, 0)) + "/" + f.ID + "/" + strconv.Itoa(n)
 }
 
@@ -81,7 +81,7 @@ func (r WorkspaceFiles) binding(place string) seal.Binding {
 func (r WorkspaceFiles) row(id string) store.Key { return r.scope.Partition(r.list).Key(id) }
 
 // Save implements chat.JobFiles.
-func (r WorkspaceFiles) Save(ctx context.Context, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
+func (r WorkspaceFiles) Save(ctx context.Context, name string, src io.Reader, purpose func() (string, error)) (*chat.StoredFile, error) {
 	if r.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "file", "This installation cannot store files")
 	}
@@ -96,7 +96,7 @@ func (r WorkspaceFiles) Save(ctx context.Context, name string, src io.Reader, pu
 
 // SaveAs implements Room. It does not remove the chunks of a failed attempt: another process may
 // have continued the batch and stored its file under the same id.
-func (r WorkspaceFiles) SaveAs(ctx context.Context, id, name, purpose string, src io.Reader) (*chat.HeldFile, error) {
+func (r WorkspaceFiles) SaveAs(ctx context.Context, id, name, purpose string, src io.Reader) (*chat.StoredFile, error) {
 	f, err := r.save(ctx, id, name, src, func() (string, error) { return purpose, nil })
 	if err != nil {
 		return nil, err
@@ -105,14 +105,14 @@ func (r WorkspaceFiles) SaveAs(ctx context.Context, id, name, purpose string, sr
 }
 
 // save writes a file. On an error it also returns the partially written file.
-func (r WorkspaceFiles) save(ctx context.Context, id, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
+func (r WorkspaceFiles) save(ctx context.Context, id, name string, src io.Reader, purpose func() (string, error)) (*chat.StoredFile, error) {
 	now := r.Now()
-	size, err := r.fill(ctx, &chat.HeldFile{ID: id, Created: now.Unix()}, src)
+	size, err := r.fill(ctx, &chat.StoredFile{ID: id, Created: now.Unix()}, src)
 	what := ""
 	if err == nil {
 		what, err = purpose()
 	}
-	f := &chat.HeldFile{ID: id, Name: name, Purpose: what, Bytes: size, Created: now.Unix(), Expires: now.Add(heldFor).Unix()}
+	f := &chat.StoredFile{ID: id, Name: name, Purpose: what, Bytes: size, Created: now.Unix(), Expires: now.Add(heldFor).Unix()}
 	if err == nil {
 		err = r.enter(ctx, f)
 	}
@@ -120,7 +120,7 @@ func (r WorkspaceFiles) save(ctx context.Context, id, name string, src io.Reader
 }
 
 // fill writes the chunks of a file and returns its size.
-func (r WorkspaceFiles) fill(ctx context.Context, f *chat.HeldFile, src io.Reader) (size int64, err error) {
+func (r WorkspaceFiles) fill(ctx context.Context, f *chat.StoredFile, src io.Reader) (size int64, err error) {
 	p := make([]byte, chunkSize)
 	for n := 0; ; n++ {
 		got, err := io.ReadFull(src, p)
@@ -148,7 +148,7 @@ func (r WorkspaceFiles) fill(ctx context.Context, f *chat.HeldFile, src io.Reade
 }
 
 // enter writes the row of a file, which makes it visible.
-func (r WorkspaceFiles) enter(ctx context.Context, f *chat.HeldFile) error {
+func (r WorkspaceFiles) enter(ctx context.Context, f *chat.StoredFile) error {
 	row := store.Row{Key: r.row(f.ID), Expires: time.Unix(f.Expires, 0), Item: store.Item{
 		"name": f.Name, "purpose": f.Purpose, "bytes": f.Bytes, "created": f.Created, "until": f.Expires,
 	}}
@@ -159,7 +159,7 @@ func (r WorkspaceFiles) enter(ctx context.Context, f *chat.HeldFile) error {
 }
 
 // drop deletes the chunks of a file.
-func (r WorkspaceFiles) drop(ctx context.Context, f *chat.HeldFile) {
+func (r WorkspaceFiles) drop(ctx context.Context, f *chat.StoredFile) {
 	for n := range int(f.Bytes/chunkSize) + 1 {
 		if r.Bucket.Delete(ctx, r.chunk(f, n)) != nil {
 			return // they expire with their day
@@ -183,12 +183,12 @@ func (r WorkspaceFiles) sweep(ctx context.Context) {
 	}
 }
 
-func fileOf(id string, item store.Item) *chat.HeldFile {
-	return &chat.HeldFile{ID: id, Name: item.String("name"), Purpose: item.String("purpose"), Bytes: item.Int("bytes"), Created: item.Int("created"), Expires: item.Int("until")}
+func fileOf(id string, item store.Item) *chat.StoredFile {
+	return &chat.StoredFile{ID: id, Name: item.String("name"), Purpose: item.String("purpose"), Bytes: item.Int("bytes"), Created: item.Int("created"), Expires: item.Int("until")}
 }
 
 // File implements chat.JobFiles.
-func (r WorkspaceFiles) File(ctx context.Context, id string) (*chat.HeldFile, error) {
+func (r WorkspaceFiles) File(ctx context.Context, id string) (*chat.StoredFile, error) {
 	if len(id) > maxFileID || !strings.HasPrefix(id, r.prefix) {
 		return nil, nil
 	}
@@ -216,7 +216,7 @@ func (r WorkspaceFiles) Remove(ctx context.Context, id string) (bool, error) {
 }
 
 // Files implements chat.JobFiles.
-func (r WorkspaceFiles) Files(ctx context.Context, purpose, after string, limit int) (page []chat.HeldFile, more bool, err error) {
+func (r WorkspaceFiles) Files(ctx context.Context, purpose, after string, limit int) (page []chat.StoredFile, more bool, err error) {
 	q := store.Query{Partition: r.scope.Partition(r.list), Reverse: true}
 	if after != "" {
 		f, err := r.File(ctx, after)
@@ -248,12 +248,12 @@ func (r WorkspaceFiles) Files(ctx context.Context, purpose, after string, limit 
 }
 
 // Open implements chat.JobFiles.
-func (r WorkspaceFiles) Open(ctx context.Context, f *chat.HeldFile) io.ReadCloser {
+func (r WorkspaceFiles) Open(ctx context.Context, f *chat.StoredFile) io.ReadCloser {
 	return r.OpenAt(ctx, f, 0)
 }
 
 // OpenAt implements Room.
-func (r WorkspaceFiles) OpenAt(ctx context.Context, f *chat.HeldFile, offset int64) io.ReadCloser {
+func (r WorkspaceFiles) OpenAt(ctx context.Context, f *chat.StoredFile, offset int64) io.ReadCloser {
 	return &reader{ctx: ctx, room: r, file: f, next: int(offset / chunkSize), skip: int(offset % chunkSize), left: f.Bytes - offset}
 }
 
@@ -261,7 +261,7 @@ func (r WorkspaceFiles) OpenAt(ctx context.Context, f *chat.HeldFile, offset int
 type reader struct {
 	ctx   context.Context
 	room  WorkspaceFiles
-	file  *chat.HeldFile
+	file  *chat.StoredFile
 	next  int
 	skip  int // bytes of the next chunk before the offset
 	chunk []byte
@@ -304,8 +304,8 @@ const (
 // noteRow returns the key of a note on a job of the workspace.
 func (r WorkspaceFiles) noteRow(id string) store.Key { return r.scope.Partition("JOBNOTE").Key(id) }
 
-// Note implements chat.JobFiles.
-func (r WorkspaceFiles) Note(ctx context.Context, id string, note []byte) error {
+// SetData implements chat.JobFiles.
+func (r WorkspaceFiles) SetData(ctx context.Context, id string, note []byte) error {
 	if id == "" || len(id) > maxFileID || len(note) > maxNote {
 		return fault.Invalid("metadata", "metadata must have at most %d bytes", maxNote)
 	}
@@ -320,8 +320,8 @@ func (r WorkspaceFiles) Note(ctx context.Context, id string, note []byte) error 
 	return nil
 }
 
-// Noted implements chat.JobFiles.
-func (r WorkspaceFiles) Noted(ctx context.Context, ids ...string) (map[string][]byte, error) {
+// Data implements chat.JobFiles.
+func (r WorkspaceFiles) Data(ctx context.Context, ids ...string) (map[string][]byte, error) {
 	byKey := make(map[store.Key]string, len(ids))
 	keys := make([]store.Key, 0, len(ids))
 	for _, id := range ids {

@@ -21,7 +21,7 @@ type Handler struct {
 }
 
 // Create creates the defined batch, unless try returns an error for the route of its rows.
-func (d *Handler) Create(ctx context.Context, def *Definition, try func(*Definition) error) (*chat.JobAnswer, error) {
+func (d *Handler) Create(ctx context.Context, def *Definition, try func(*Definition) error) (*chat.JobResponse, error) {
 	f, err := d.Files.File(ctx, def.Input)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (d *Handler) Create(ctx context.Context, def *Definition, try func(*Definit
 }
 
 // List returns a page of the workspace's batches.
-func (d *Handler) List(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (d *Handler) List(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	limit, err := job.Limit(j)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (d *Handler) List(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error
 }
 
 // Act reads or cancels a batch, or returns its output rows.
-func (d *Handler) Act(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (d *Handler) Act(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	op := provider.Operation(j.Operation)
 	b, err := d.Batches.Get(ctx, d.Scope, j.ID)
 	if err == nil && b != nil && op == provider.BatchesCancel {
@@ -99,7 +99,7 @@ func (d *Handler) Act(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 }
 
 // output streams the rows that succeeded, then those that failed.
-func (d *Handler) output(ctx context.Context, b *Batch) (*chat.JobAnswer, error) {
+func (d *Handler) output(ctx context.Context, b *Batch) (*chat.JobResponse, error) {
 	var parts []io.Reader
 	var closers []io.Closer
 	var length int64
@@ -123,7 +123,7 @@ func (d *Handler) output(ctx context.Context, b *Batch) (*chat.JobAnswer, error)
 		}
 		return nil, fault.Newf(fault.NotFound, "id", "The batch %q is %s and has no output", fault.Clip(b.ID, 300), b.Status)
 	}
-	return &chat.JobAnswer{Type: "application/jsonl", Body: rowsOfOutput{io.MultiReader(parts...), closers}, Length: length}, nil
+	return &chat.JobResponse{Type: "application/jsonl", Body: rowsOfOutput{io.MultiReader(parts...), closers}, Length: length}, nil
 }
 
 type rowsOfOutput struct {
@@ -143,7 +143,7 @@ func (r rowsOfOutput) Close() error {
 type FileStore interface {
 	chat.JobFiles
 	// OpenAt reads a file's bytes from an offset.
-	OpenAt(ctx context.Context, f *chat.HeldFile, offset int64) io.ReadCloser
+	OpenAt(ctx context.Context, f *chat.StoredFile, offset int64) io.ReadCloser
 	// SaveAs stores a file under an id, which may be that of an interrupted try.
-	SaveAs(ctx context.Context, id, name, purpose string, src io.Reader) (*chat.HeldFile, error)
+	SaveAs(ctx context.Context, id, name, purpose string, src io.Reader) (*chat.StoredFile, error)
 }

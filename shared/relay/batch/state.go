@@ -243,7 +243,7 @@ func (b *Batch) Append(dst []byte, details bool) []byte {
 	o.Str("input_file_id", b.Input)
 	o.Str("completion_window", b.Window)
 	o.Str("status", string(b.Status))
-	job.AppendStanding(o, &job.Standing{
+	job.AppendBatchState(o, &job.BatchState{
 		Status: string(b.Status), Output: b.Output, Errors: b.Progress.Errors, Created: b.Created, Began: b.Began, Expires: b.Expires, Finalizing: b.Finalizing,
 		Cancelling: b.Cancelling, Ended: b.Ended, Total: b.Total, Completed: b.Succeeded, Failed: b.Bad, Metadata: b.Metadata,
 	})

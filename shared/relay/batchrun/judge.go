@@ -70,7 +70,7 @@ func guarded(w *work, ctx context.Context) (bool, error) {
 
 // eachRow calls f for each row of a file with its line and offset, until an error; io.EOF ends
 // it without one.
-func eachRow(ctx context.Context, room batch.FileStore, file *chat.HeldFile, f func(row batch.Row, line int, offset int64) error) error {
+func eachRow(ctx context.Context, room batch.FileStore, file *chat.StoredFile, f func(row batch.Row, line int, offset int64) error) error {
 	src := room.Open(ctx, file)
 	defer src.Close()
 	lines := batch.NewLines(src, 0, 0)
@@ -217,7 +217,7 @@ func refuse(w *work, ctx context.Context, line int, custom string, made *relay.R
 }
 
 // judged finds the file of the rows for the provider.
-func judged(w *work, ctx context.Context) (batch.FileStore, *chat.HeldFile, error) {
+func judged(w *work, ctx context.Context) (batch.FileStore, *chat.StoredFile, error) {
 	if w.batch.Provider.Judged == "" {
 		return w.input(ctx)
 	}
@@ -234,7 +234,7 @@ type answers struct {
 	batch *work
 	ctx   context.Context
 	room  batch.FileStore
-	file  *chat.HeldFile // the rows that were sent
+	file  *chat.StoredFile // the rows that were sent
 	at    map[string]rowAt
 	in    *batch.Lines
 	rows  io.ReadCloser

@@ -124,7 +124,7 @@ func (w *work) ending(outcome batch.Status) func(*batch.Progress) {
 }
 
 // input finds the file of the rows.
-func (w *work) input(ctx context.Context) (batch.FileStore, *chat.HeldFile, error) {
+func (w *work) input(ctx context.Context) (batch.FileStore, *chat.StoredFile, error) {
 	room := w.runner.Files(w.sc)
 	f, err := room.File(ctx, w.batch.Input)
 	if err == nil && f == nil {

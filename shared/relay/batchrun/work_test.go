@@ -26,7 +26,7 @@ type brokenRoom struct {
 	err error
 }
 
-func (r brokenRoom) File(context.Context, string) (*chat.HeldFile, error) { return nil, r.err }
+func (r brokenRoom) File(context.Context, string) (*chat.StoredFile, error) { return nil, r.err }
 
 // sent is a queue that records the messages sent.
 type sent struct {

@@ -315,7 +315,7 @@ func (b *Body) SetPrompt(by *prompt.Filled) error {
 		b.Req.ServeAs(as.Chat)
 	}
 	if n := int64(len(by.Body)); n > egress.Uncounted {
-		if err := b.Req.Lease.Take(b.Req.Ctx, n); err != nil {
+		if err := b.Req.Lease.Reserve(b.Req.Ctx, n); err != nil {
 			return err
 		}
 	}

@@ -85,7 +85,7 @@ func failed(ctx context.Context, err error) medium {
 		return medium{why: string(why)}
 	case fault.Is(err, fault.ServiceUnavailable):
 		return medium{why: "the gateway has no memory for another large body at present", full: true}
-	case egress.Refused(err):
+	case egress.IsBlocked(err):
 		return medium{why: "its host must not be reached from the gateway", blocked: true}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return medium{why: "it did not arrive within " + patience.String()}
@@ -148,7 +148,7 @@ func (f *MediaFetcher) address(raw string) (*url.URL, error) {
 		host = rest[:i]
 	}
 	checked, err := f.policy.CheckURL(strings.ToLower(scheme)+"://"+host+"/", "")
-	if egress.Refused(err) {
+	if egress.IsBlocked(err) {
 		return nil, err
 	}
 	if err != nil {
@@ -168,7 +168,7 @@ func (f *MediaFetcher) read(ctx context.Context, resp *http.Response) ([]byte, e
 		err = reason("it is larger than " + strconv.Itoa(maxMedium>>20) + " MB")
 	}
 	if err == nil { // base64 needs a third more
-		err = f.lease.Take(ctx, int64(len(content.B))/3*4)
+		err = f.lease.Reserve(ctx, int64(len(content.B))/3*4)
 	}
 	return content.B, err
 }

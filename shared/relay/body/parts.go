@@ -78,7 +78,7 @@ func partPath(m *chat.Message, p *chat.Part) string {
 		return "system[" + strconv.Itoa(p.At) + "]"
 	}
 	at := "messages[" + strconv.Itoa(m.At) + "].content"
-	if m.Plain {
+	if m.IsString {
 		return at
 	}
 	return at + "[" + strconv.Itoa(p.At) + "]"

@@ -187,7 +187,7 @@ func readForm(b *Body) error {
 	}
 	room := form.FormMemory(length)
 	if room > egress.Uncounted {
-		if err := b.Req.Lease.Take(b.Req.Ctx, room); err != nil {
+		if err := b.Req.Lease.Reserve(b.Req.Ctx, room); err != nil {
 			return err
 		}
 	}

@@ -115,8 +115,8 @@ type looking struct {
 
 // similar is the lookup of a question with the same meaning, in a semantic cache.
 type similar struct {
-	meaning cache.Meaning
-	seeking *cache.Seeking // nil: only exact matches count
+	meaning cache.SemanticQuery
+	seeking *cache.PendingVector // nil: only exact matches count
 }
 
 // Hit is a cached response that is used again.
@@ -183,7 +183,7 @@ func (ca *Cache) mayCache(body []byte) bool {
 }
 
 // question returns the properties that must be equal for a response to be used again.
-func (ca *Cache) question(body []byte) (*cache.Question, error) {
+func (ca *Cache) question(body []byte) (*cache.Query, error) {
 	namespace, err := admission.Identifier(ca.Target.Req.Req.Header, headerCacheNamespace, maxNamespace)
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func (ca *Cache) question(body []byte) (*cache.Question, error) {
 	if ca.Target.Choice.Saved != nil {
 		saved = ca.Target.Choice.Saved.ID
 	}
-	return &cache.Question{
+	return &cache.Query{
 		Scope: ca.Target.Req.Principal.Scope, Operation: ca.Target.Req.Route.Endpoint, Dialect: dialect, Lenient: !ca.Target.Strict(),
 		Provider: ca.Target.Choice.Target.Provider.ID, Saved: saved, Model: ca.Target.Choice.Model, URL: url,
 		Metadata: ca.Target.Body.Metadata, Namespace: namespace, Guards: ca.Guards.Print(), Body: body,
@@ -279,7 +279,7 @@ func (ca *Cache) complete(out []byte) bool {
 
 // seek starts to compute the vector of a question, in a semantic cache and if the question has a
 // text.
-func (ca *Cache) seek(rule *route.Cache, q *cache.Question) (none similar) {
+func (ca *Cache) seek(rule *route.Cache, q *cache.Query) (none similar) {
 	with := rule.Embedder
 	if rule.Mode != "semantic" || with == nil || !ca.Backend.Semantic() || ca.Target.Req.Route.Client == nil {
 		return none
@@ -292,11 +292,11 @@ func (ca *Cache) seek(rule *route.Cache, q *cache.Question) (none similar) {
 	if err != nil {
 		return none
 	}
-	meaning, ok := cache.MeaningOf(q.About(body), r, with.Slug+"/"+with.Model)
+	meaning, ok := cache.ParseSemantic(q.WithBody(body), r, with.Slug+"/"+with.Model)
 	if !ok {
 		return none
 	}
-	seeking := ca.Backend.Seek(ca.Target.Req.Base, ca.Pipeline.Embedder(with), meaning.Text)
+	seeking := ca.Backend.StartEmbedding(ca.Target.Req.Base, ca.Pipeline.Embedder(with), meaning.Text)
 	// It has been paid for and must be recorded before the process may be frozen.
 	ca.Target.Req.Defer(func() {
 		if !seeking.Done() {
@@ -327,7 +327,7 @@ func (ca *Cache) near(ctx context.Context) (e *cache.Entry, waited time.Duration
 		}
 		return nil, waited
 	}
-	e, err = ca.Backend.Near(ctx, ca.like.meaning.Bucket, vector, k.threshold(), k.age)
+	e, err = ca.Backend.FindNearest(ctx, ca.like.meaning.Bucket, vector, k.threshold(), k.age)
 	if err != nil {
 		ca.Target.Req.Fail("cache neighbours", err)
 	}
@@ -349,5 +349,5 @@ func (ca *Cache) learnMeaning(ctx context.Context, k *looking, e *cache.Entry) e
 			return err
 		}
 	}
-	return ca.Backend.Learn(ctx, ca.like.meaning.Bucket, vector, k.key, e.Expires)
+	return ca.Backend.AddVector(ctx, ca.like.meaning.Bucket, vector, k.key, e.Expires)
 }

@@ -26,9 +26,9 @@ func TestDenialsQuoteNothing(t *testing.T) {
 			hook := func(mutates bool) chain.Hooks {
 				raw := fmt.Sprintf(`{"name":"people","checks":[{"id":%q,"parameters":%s}],"deny":true}`, row.ID, params)
 				redact := `{"regexReplace":{"rule":"/alpha|secret/gi","redactText":"#"}}`
-				hooks := chain.Hooks{localKit.Ready(guard.ReadHook(json.RawMessage(raw), false, false))}
+				hooks := chain.Hooks{localKit.Prepare(guard.ReadHook(json.RawMessage(raw), false, false))}
 				if mutates {
-					hooks = append(hooks, localKit.Ready(guard.ReadHook(json.RawMessage(redact), false, false)))
+					hooks = append(hooks, localKit.Prepare(guard.ReadHook(json.RawMessage(redact), false, false)))
 				}
 				return hooks
 			}
@@ -66,7 +66,7 @@ func TestDenialsQuoteNothing(t *testing.T) {
 // denied contain their data.
 func TestResultsOfPassedResponsesKeepTheirData(t *testing.T) {
 	t.Parallel()
-	s := &State{Enabled: true, ctx: context.Background(), hooks: found{out: chain.Hooks{localKit.Ready(guard.ReadHook(json.RawMessage(`{"regexMatch":{"rule":"sunny"},"deny":true}`), false, false))}}}
+	s := &State{Enabled: true, ctx: context.Background(), hooks: found{out: chain.Hooks{localKit.Prepare(guard.ReadHook(json.RawMessage(`{"regexMatch":{"rule":"sunny"},"deny":true}`), false, false))}}}
 	s.call = chain.Call{Kind: "chatComplete", Status: http.StatusOK, Request: json.RawMessage(prompt), Now: time.Now}
 	if f := s.Output([]byte(`{"choices":[{"message":{"role":"assistant","content":"it is sunny"}}]}`)); f != nil {
 		t.Fatal(f)

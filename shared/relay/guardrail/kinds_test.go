@@ -152,7 +152,7 @@ func TestStreamsAreJudgedAsPlainResponses(t *testing.T) {
 	t.Parallel()
 	clients := []chat.TwoWayDialect{openai.Chat{}, openai.Completions{}, anthropic.Messages{}, responses.Responses{}, gemini.Generate{}, converse.Converse{}, cohere.Chat{}}
 	ready := func(raw string) chain.Hooks {
-		return chain.Hooks{localKit.Ready(guard.ReadHook(json.RawMessage(raw), false, false))}
+		return chain.Hooks{localKit.Prepare(guard.ReadHook(json.RawMessage(raw), false, false))}
 	}
 	const deny, redact = `{"regexMatch":{"rule":"hunter2","not":true},"deny":true,"stream":%q}`, `{"regexReplace":{"rule":"/hunter2/g","redactText":"***"},"stream":%q}`
 	reached, judged := map[string]bool{}, map[string]bool{}

@@ -80,7 +80,7 @@ func (m *Deps) callOf(t *target.Target, session bool, body []byte, fetch judge.F
 		id = p.ID
 	}
 	return chain.Call{
-		Kind: t.Req.Route.Endpoint, Provider: id, Reached: t.Body.Endpoints(), TraceID: t.Req.Headers.TraceID, Model: t.Choice.Model, Stream: t.Stream || session, Metadata: maps.Clone(t.Body.Metadata),
+		Kind: t.Req.Route.Endpoint, Provider: id, Endpoints: t.Body.Endpoints(), TraceID: t.Req.Headers.TraceID, Model: t.Choice.Model, Stream: t.Stream || session, Metadata: maps.Clone(t.Body.Metadata),
 		Headers: t.Req.HeadersForProvider(), Request: body, Passed: len(body) == 0 && !session, Client: m.client, Public: m.public, Fetch: fetch, Secrets: m.secrets(&t.Req.Caller), Now: m.now, Budget: budget,
 	}
 }
@@ -93,7 +93,7 @@ func (l *Live) Renew(ctx context.Context, who *admission.Caller) error {
 	if err != nil {
 		return err
 	}
-	beside, in := of.in.Apart(l.kind)
+	beside, in := of.in.SplitAsync(l.kind)
 	var hold, after chain.Hooks
 	for _, h := range of.out {
 		if h.Streams() == guard.StreamAfter {
@@ -208,12 +208,12 @@ func (s *State) JudgeCall(m *Deps, q *admission.Request, kind, name string, meta
 	if err != nil {
 		return nil, false, err
 	}
-	outBeside, out := out.Apart(kind)
+	outBeside, out := out.SplitAsync(kind)
 	s.hooks = found{out: out, outBeside: outBeside}
 	s.call = m.withoutModel(q, &q.Caller, kind, name, s.time())
 	s.call.Metadata, s.call.Request = maps.Clone(metadata), args
 	s.exempts = func(names []string) bool { return exempt(names, kind, q.Req.URL.EscapedPath()) }
-	beside, in := in.Apart(kind)
+	beside, in := in.SplitAsync(kind)
 	if f := unreadBody(in, s.exempts, kind, args, false, "all of this call"); f != nil {
 		return nil, false, f
 	}
@@ -260,7 +260,7 @@ func (s *State) Message(m *Deps, q *admission.Request, who *admission.Caller, ph
 	if err != nil {
 		return nil, false, err
 	}
-	if _, hooks = hooks.Apart(kind); len(hooks) == 0 {
+	if _, hooks = hooks.SplitAsync(kind); len(hooks) == 0 {
 		return message, false, nil
 	}
 	exempts := func(names []string) bool { return exempt(names, kind, q.Req.URL.EscapedPath()) }
@@ -318,7 +318,7 @@ func (t *MaskedValues) RestoreBody(answer []byte) []byte {
 }
 
 // MaskBody returns a response with the request's values masked again, for logs.
-func (t *MaskedValues) MaskBody(answer []byte) []byte { return t.values.Hide(answer) }
+func (t *MaskedValues) MaskBody(answer []byte) []byte { return t.values.Mask(answer) }
 
 // Restore restores values of the request in a complete response that is sent as a stream.
 func (t *MaskedValues) Restore(r *chat.Response) {
@@ -334,7 +334,7 @@ func (t *MaskedValues) Restore(r *chat.Response) {
 }
 
 // Writer returns a writer of responses that restores values of the request.
-func (t *MaskedValues) Writer(to chat.AnswerWriter) chat.AnswerWriter {
+func (t *MaskedValues) Writer(to chat.ResponseWriter) chat.ResponseWriter {
 	if !t.Any() {
 		return to
 	}

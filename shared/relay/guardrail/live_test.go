@@ -36,7 +36,7 @@ func TestDocumentsInSessionsAreUnread(t *testing.T) {
 	const pdf = `{"input":[{"type":"message","role":"user","content":[{"type":"input_file","file_data":"data:application/pdf;base64,JVBERi0xLjcKJeLjz9MKMSAwIG9iag=="}]}]}`
 	for more, want := range map[string]fault.Code{``: fault.GuardrailUnread, `,"allow_unread":["realtime"]`: ""} {
 		l := &Live{kind: "realtime", call: chain.Call{Kind: "realtime", Now: time.Now}}
-		k := &SessionGuardrails{live: l, in: chain.Hooks{localKit.Ready(guard.ReadHook([]byte(`{"regexMatch":{"rule":"hunter2","not":true},"deny":true`+more+`}`), true, false))}}
+		k := &SessionGuardrails{live: l, in: chain.Hooks{localKit.Prepare(guard.ReadHook([]byte(`{"regexMatch":{"rule":"hunter2","not":true},"deny":true`+more+`}`), true, false))}}
 		w := k.JudgeInput(context.Background(), []byte(pdf))
 		if w.Denied != (want != "") || w.Denied && w.Denial().Code != want {
 			t.Errorf("%s: %+v", more, w)

@@ -20,7 +20,7 @@ import (
 
 // Deps are the dependencies of guardrails.
 type Deps struct {
-	kit    *chain.Kit
+	kit    *chain.CheckRegistry
 	sealer seal.Sealer
 	client *http.Client // to hosts that checks name
 	public *http.Client // to hosts that content names
@@ -36,7 +36,7 @@ func NewDeps(makers map[string]judge.Maker, sealer seal.Sealer, trusting, public
 	client := func(way http.RoundTripper) *http.Client {
 		return &http.Client{Transport: way, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
-	return &Deps{kit: chain.NewKit(makers), sealer: sealer, client: client(trusting), public: client(public), secret: secrets, now: now}
+	return &Deps{kit: chain.NewCheckRegistry(makers), sealer: sealer, client: client(trusting), public: client(public), secret: secrets, now: now}
 }
 
 // Close waits for asynchronous hooks.
@@ -94,7 +94,7 @@ func (m *Deps) read(list []route.Guardrail, before bool) []named {
 			out[i] = named{ref: h.ID}
 			continue
 		}
-		out[i] = named{hook: m.kit.Ready(h.Labeled(side + "_guardrails[" + strconv.Itoa(i) + "]"))}
+		out[i] = named{hook: m.kit.Prepare(h.Labeled(side + "_guardrails[" + strconv.Itoa(i) + "]"))}
 	}
 	return out
 }
@@ -188,7 +188,7 @@ func (m *Deps) gather(ctx context.Context, who *admission.Caller, leaf *route.Le
 	if err != nil {
 		return found{}, err
 	}
-	outBeside, out := out.Apart(kind)
+	outBeside, out := out.SplitAsync(kind)
 	return found{in: in, out: out, outBeside: outBeside}, nil
 }
 

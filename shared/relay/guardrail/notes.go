@@ -103,7 +103,7 @@ func (a *aside) run(m *Deps, ctx context.Context, hooks chain.Hooks, phase guard
 		defer m.beside.Done()
 		defer a.wait.Done()
 		defer cancel()
-		results := hooks.Beside(ctx, phase, &c)
+		results := hooks.RunAsync(ctx, phase, &c)
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		for i := range results {
@@ -151,7 +151,7 @@ func NewToolResults(m *Deps, q *admission.Request, targets []*route.Leaf, notes 
 		}
 		hooks = append(hooks, of...)
 	}
-	_, hooks = hooks.Distinct().Apart(content.ToolCall)
+	_, hooks = hooks.Distinct().SplitAsync(content.ToolCall)
 	if len(hooks) == 0 {
 		return nil, nil
 	}

@@ -109,7 +109,7 @@ func (s *State) Input(m *Deps, t *target.Target, leaf *route.Leaf, body Content,
 	if live := t.Req.Route.BodyMode == routes.Socket; !answers(t.Req.Route) && !live {
 		s.hooks = found{in: s.hooks.in}
 	}
-	beside, in := s.hooks.in.Apart(s.call.Kind)
+	beside, in := s.hooks.in.SplitAsync(s.call.Kind)
 	if body.Judged {
 		in, beside = nil, nil
 	}
@@ -127,7 +127,7 @@ func (s *State) Input(m *Deps, t *target.Target, leaf *route.Leaf, body Content,
 		return nil, unread(h, "the rows of a batch that a provider runs")
 	}
 	if t.Req.DryRun {
-		in = in.Here() // nothing is sent
+		in = in.LocalOnly() // nothing is sent
 	} else if len(beside) > 0 {
 		runAside(s, beside, guard.Before)
 	}
@@ -229,7 +229,7 @@ func (s *State) WithResults(answer []byte, after bool) []byte {
 	if !s.Enabled || s.Results.Empty() {
 		return answer
 	}
-	return s.ClientResults().Into(make([]byte, 0, len(answer)+1024), answer, after)
+	return s.ClientResults().AppendTo(make([]byte, 0, len(answer)+1024), answer, after)
 }
 
 // ClientResults returns the results as the client gets them: those of a denial quote nothing.

@@ -40,9 +40,9 @@ func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder 
 }
 
 // reach returns how much of a stream hooks must see at a time.
-func reach(hooks chain.Hooks) (r guard.Reach) {
+func reach(hooks chain.Hooks) (r guard.MatchWindow) {
 	for _, h := range hooks {
-		r = r.And(h.Sees())
+		r = r.And(h.MatchWindow())
 	}
 	return r
 }
@@ -103,7 +103,7 @@ func (p *passing) element(part []byte) (now []byte, denied *fault.Fault) {
 	if f := unreadBody(p.hooks, p.state.exempts, p.state.call.Kind, part, true, "all of the response"); f != nil {
 		return nil, f
 	}
-	if found := content.InAnswer(p.state.call.Kind, part, content.LastMessage); len(found.Texts) == 0 {
+	if found := content.InResponse(p.state.call.Kind, part, content.LastMessage); len(found.Texts) == 0 {
 		return nil, nil
 	}
 	return p.run(part)
@@ -111,7 +111,7 @@ func (p *passing) element(part []byte) (now []byte, denied *fault.Fault) {
 
 // elements judges the content of a stream other than text.
 func (p *passing) elements(shape Shape) window.Elements {
-	return window.Elements{Held: shape.Client.Held(&shape.Options), Origin: shape.Options.Origin, Judge: p.element}
+	return window.Elements{Support: shape.Client.Support(&shape.Options), Origin: shape.Options.Origin, Judge: p.element}
 }
 
 // untold removes the text that checks quote: it must not reach the client in the hook results.
@@ -141,7 +141,7 @@ func hold(s *State, hooks chain.Hooks, whole *chat.Response, shape Shape) (*chat
 	if err != nil {
 		return nil, s.Verdict.deny(false, out.Results) // the changed response cannot be encoded
 	}
-	now.Usage, now.Billed, now.Served = whole.Usage, whole.Billed, whole.Served
+	now.Usage, now.Billed, now.PriceFacts = whole.Usage, whole.Billed, whole.PriceFacts
 	return now, nil
 }
 
@@ -223,7 +223,7 @@ func unreadBody(hooks chain.Hooks, exempts func(names []string) bool, kind strin
 	if h == nil {
 		return nil
 	}
-	field, is := content.Unread(kind, body, answer)
+	field, is := content.HasUnreadable(kind, body, answer)
 	switch {
 	case !is:
 		return nil
@@ -275,7 +275,7 @@ func (s *State) JudgeResponse(contentType string, body []byte) ([]byte, error) {
 		}
 		return body, nil
 	}
-	if h := s.hooks.out.Blocks(s.exempts); h != nil && doc.Unread {
+	if h := s.hooks.out.Blocks(s.exempts); h != nil && doc.Unreadable {
 		return nil, unread(h, "all of the response")
 	}
 	f := s.Output(doc.JSON)
@@ -286,7 +286,7 @@ func (s *State) JudgeResponse(contentType string, body []byte) ([]byte, error) {
 		return nil, f
 	case !changed:
 		return body, nil
-	case doc.Own:
+	case doc.IsBody:
 		return made, nil
 	}
 	out, ok := content.Rewrite(contentType, body, made)

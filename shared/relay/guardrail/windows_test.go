@@ -24,10 +24,10 @@ import (
 )
 
 // localKit runs the checks that call no service.
-var localKit = func() *chain.Kit {
+var localKit = func() *chain.CheckRegistry {
 	all := basic.Makers()
 	maps.Copy(all, scan.Makers())
-	return chain.NewKit(all)
+	return chain.NewCheckRegistry(all)
 }()
 
 // prompt has a system message, which responses must not reveal.
@@ -149,7 +149,7 @@ func TestNoCheckLetsAnythingThroughInPieces(t *testing.T) {
 		for i, params := range forbidding[row.ID] {
 			t.Run(fmt.Sprint(row.ID, " ", i), func(t *testing.T) {
 				t.Parallel()
-				h := localKit.Ready(guard.ReadHook(json.RawMessage(fmt.Sprintf(`{"checks":[{"id":%q,"parameters":%s}],"deny":true,"stream":"window","stream_window":20}`, row.ID, params)), false, false))
+				h := localKit.Prepare(guard.ReadHook(json.RawMessage(fmt.Sprintf(`{"checks":[{"id":%q,"parameters":%s}],"deny":true,"stream":"window","stream_window":20}`, row.ID, params)), false, false))
 				rapid.Check(t, func(t *rapid.T) {
 					text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(fragments), 0, 30).Draw(t, "text"), rapid.SampledFrom([]string{" ", "", "\n", ". "}).Draw(t, "between"))
 					if err := checkPieces(chain.Hooks{h}, cutUp(text, rapid.SliceOfN(rapid.IntRange(1, 60), 0, 60).Draw(t, "cuts"))); err != nil {
@@ -179,7 +179,7 @@ func TestWhoIsAskedElsewhereHolds(t *testing.T) {
 		if row.Phase&guard.After == 0 || row.Category != guard.Remote && row.Category != guard.Vendor {
 			continue
 		}
-		h := localKit.Ready(guard.ReadHook(json.RawMessage(fmt.Sprintf(`{"checks":[{"id":%q,"parameters":{}}],"stream":"window"}`, row.ID)), false, false))
+		h := localKit.Prepare(guard.ReadHook(json.RawMessage(fmt.Sprintf(`{"checks":[{"id":%q,"parameters":{}}],"stream":"window"}`, row.ID)), false, false))
 		if got := h.Streams(); got != guard.StreamHold {
 			t.Errorf("%s: %s", row.ID, got)
 		}
@@ -191,7 +191,7 @@ func FuzzPieces(f *testing.F) {
 	var hooks []*chain.Hook
 	for _, row := range guard.Table() {
 		for _, params := range forbidding[row.ID] {
-			hooks = append(hooks, localKit.Ready(guard.ReadHook(json.RawMessage(fmt.Sprintf(`{"checks":[{"id":%q,"parameters":%s}],"deny":true,"stream":"window","stream_window":20}`, row.ID, params)), false, false)))
+			hooks = append(hooks, localKit.Prepare(guard.ReadHook(json.RawMessage(fmt.Sprintf(`{"checks":[{"id":%q,"parameters":%s}],"deny":true,"stream":"window","stream_window":20}`, row.ID, params)), false, false)))
 		}
 	}
 	for i := range hooks {
@@ -215,7 +215,7 @@ func FuzzPieces(f *testing.F) {
 func BenchmarkWindow(b *testing.B) {
 	const rounds, streams = 20, 100
 	ready := func(raw string) chain.Hooks {
-		return chain.Hooks{localKit.Ready(guard.ReadHook(json.RawMessage(raw), false, false))}
+		return chain.Hooks{localKit.Prepare(guard.ReadHook(json.RawMessage(raw), false, false))}
 	}
 	words := make([]string, 100)
 	for i := range words {

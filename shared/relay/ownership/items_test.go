@@ -51,7 +51,7 @@ func TestItemsBelongToTheirWorkspace(t *testing.T) {
 					if err != nil || got[id] != foreign[i] {
 						t.Errorf("%s: %v %v, want %v", body, got, err, foreign[i])
 					}
-					sent := string(reference.Disown(body, got))
+					sent := string(reference.ReplaceForeign(body, got))
 					if strings.Contains(sent, id) == foreign[i] || strings.Count(sent, `"rs_`) != 2 {
 						t.Errorf("%s is sent as %s", body, sent)
 					}

@@ -118,7 +118,7 @@ func (w *Watcher) Feed(p []byte) error {
 			ids = append(ids, AudioIDs(data)...)
 		}
 		if w.sought.Items {
-			ids = append(ids, reference.ItemsMade(data)...)
+			ids = append(ids, reference.CreatedItems(data)...)
 		}
 		if len(ids) == 0 {
 			return nil
@@ -282,7 +282,7 @@ func WatchAudio(note func(ids ...string) error) *IDWatcher {
 
 // WatchItems returns a watcher that calls note with the items of a Responses stream.
 func WatchItems(note func(ids ...string) error) *IDWatcher {
-	return &IDWatcher{find: reference.ItemsMade, note: note}
+	return &IDWatcher{find: reference.CreatedItems, note: note}
 }
 
 // Feed consumes the next bytes of the stream. A nil watcher ignores them.

@@ -123,7 +123,7 @@ type TenantIsolation struct {
 	// Places are where rows are stored: below the credential, then below the integration. Rows
 	// of the integration outlive a change of credential, and older rows are only there.
 	Places []string
-	// ForeignItems are the ids of items of the request that are not the workspace's: see reference.Disown.
+	// ForeignItems are the ids of items of the request that are not the workspace's: see reference.ReplaceForeign.
 	ForeignItems map[string]bool
 }
 

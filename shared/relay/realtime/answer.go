@@ -94,7 +94,7 @@ func (g *Guard) answer(e *realtime.Event) session.Judgement {
 			g.open[id], g.last = &response{id: id, by: now}, id
 		}
 		if len(p.Response.Output) > 0 && now.BuffersResponses() { // it would be sent before anything is judged
-			return session.Judgement{Replies: [][]byte{change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{"output": []any{}}))})}}
+			return session.Judgement{Replies: [][]byte{change(e.Body, map[string]any{"response": json.RawMessage(change(e.RawResponse(), map[string]any{"output": []any{}}))})}}
 		}
 		return session.Judgement{Unchanged: true}
 	case e.Type == realtime.ResponseDone:
@@ -188,7 +188,7 @@ func (r *response) grow(ctx context.Context, lease *egress.Lease, n int) error {
 		return nil
 	}
 	more = max(more, egress.Uncounted) // in steps, not for each event
-	if err := lease.Take(ctx, more); err != nil {
+	if err := lease.Reserve(ctx, more); err != nil {
 		return err
 	}
 	r.lent += more
@@ -344,7 +344,7 @@ func (g *Guard) done(r *response, e *realtime.Event, p *piece) session.Judgement
 // denied ends a response of which nothing was sent.
 func (g *Guard) denied(r *response, e *realtime.Event, w *guardrail.SessionVerdict) session.Judgement {
 	g.outcomes.note(r.id, Outcome{Denied: true})
-	end := change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{
+	end := change(e.Body, map[string]any{"response": json.RawMessage(change(e.RawResponse(), map[string]any{
 		"output": []any{}, "status": "failed", "status_details": map[string]any{"type": "failed", "reason": "hooks_failed", "error": map[string]string{"type": "hooks_failed", "code": "guardrail_denied"}},
 	}))})
 	var back [][]byte

@@ -255,11 +255,11 @@ func unsounded(e *realtime.Event) error {
 	switch {
 	case e.Item() != nil:
 		items = append(items, e.Item())
-	case e.Answer() != nil:
+	case e.RawResponse() != nil:
 		var in struct {
 			Input []json.RawMessage `json:"input"`
 		}
-		if err := json.Unmarshal(e.Answer(), &in); err != nil {
+		if err := json.Unmarshal(e.RawResponse(), &in); err != nil {
 			return fault.New(fault.InvalidRequest, "response", "must be an object with input, a list of items")
 		}
 		items, field = in.Input, "response.input"

@@ -328,10 +328,10 @@ func (k *kept) note(ctx context.Context, s conversation) {
 	for len(k.all) > 0 && (len(k.all) >= maxKept || k.bytes+n > maxKeptBytes) {
 		old := len(k.all[0].items)
 		k.bytes -= old
-		k.lease.Give(int64(old))
+		k.lease.Return(int64(old))
 		k.all = append(k.all[:0], k.all[1:]...)
 	}
-	if k.lease.Take(ctx, int64(n)) != nil {
+	if k.lease.Reserve(ctx, int64(n)) != nil {
 		return
 	}
 	k.bytes += n

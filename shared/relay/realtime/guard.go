@@ -72,7 +72,7 @@ func (g *Guard) Close() { g.lease.Free() }
 
 // Provider implements session.Guard.
 func (g *Guard) Provider(e *realtime.Event) session.Judgement {
-	g.lease.Give(g.owed)
+	g.lease.Return(g.owed)
 	g.owed = 0
 	return g.provider(e)
 }

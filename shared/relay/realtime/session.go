@@ -25,7 +25,7 @@ type LiveSession struct {
 	Tenant           string         // the organization charged for the memory
 	ID               string         // for ids of messages by the gateway itself
 	Model            string         // the model of the upstream session
-	FirstMessage     wires.Opening
+	FirstMessage     wires.FirstMessage
 	First            int64 // bytes of the first message
 
 	context context.Context
@@ -76,7 +76,7 @@ func (s *LiveSession) Run(ctx context.Context) session.Result {
 	}
 	s.mu.Unlock()
 	if s.begun {
-		_ = s.account.take(s.Wire.Left(), nil) // an ending charge is not rejected
+		_ = s.account.take(s.Wire.EndOpen(), nil) // an ending charge is not rejected
 	}
 	s.account.leave()
 	s.words.free()
@@ -93,7 +93,7 @@ func (s *LiveSession) begin() error {
 	if err := s.words.opens(s, &s.FirstMessage.Demands); err != nil {
 		return err
 	}
-	first, err := s.words.written(s, s.Wire.Opening(s.Model))
+	first, err := s.words.written(s, s.Wire.FirstMessage(s.Model))
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (s *LiveSession) clientSaid(binary bool, p []byte) error {
 	if err == nil {
 		err = s.Controller.Names(p)
 	}
-	if err == nil && h.Sound {
+	if err == nil && h.Audio {
 		err = s.words.sounds(s)
 	}
 	if err == nil { // a message may contain both text and audio
@@ -207,8 +207,8 @@ func (s *LiveSession) fromFar() {
 func (s *LiveSession) providerSaid(binary bool, p []byte) {
 	h := s.Wire.Provider(p)
 	err := s.account.take(h.Steps, p)
-	if h.Again != "" {
-		if unnoted := s.Controller.RecordHandle(h.Again); unnoted != nil {
+	if h.ResumeHandle != "" {
+		if unnoted := s.Controller.RecordHandle(h.ResumeHandle); unnoted != nil {
 			s.refuse(fault.From(unnoted), "")
 			return // its owner could not be recorded, so it is not sent
 		}
@@ -329,7 +329,7 @@ func (s *LiveSession) part() {
 		s.late = time.AfterFunc(s.Times.Drain, s.Provider.Drop)
 	}
 	s.mu.Unlock()
-	if bye := s.Wire.Bye(); first && bye != nil {
+	if bye := s.Wire.EndMessage(); first && bye != nil {
 		_ = s.Provider.Write(false, bye) // a provider that is gone is detected by its reader
 	}
 }

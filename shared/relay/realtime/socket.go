@@ -269,7 +269,7 @@ func OpenLive(ctx context.Context, within time.Duration, near session.Conn, wire
 		return nil, &session.Ended{Code: session.NotUTF8, Reason: "a text message must be UTF-8"}
 	}
 	o := &session.ClientConn{Conn: near, Wire: wire, First: int64(len(buf.B))}
-	o.Opening, err = wire.Opens(buf.B)
+	o.FirstMessage, err = wire.Opens(buf.B)
 	return o, err
 }
 

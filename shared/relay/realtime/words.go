@@ -141,7 +141,7 @@ func (w *words) hold(s *LiveSession, binary bool, p []byte) *fault.Fault {
 	if w.size += len(p); w.size > MaxBuffered {
 		return fault.Newf(fault.NotAllowed, "", "One response has more than the %d bytes that can be buffered", MaxBuffered)
 	}
-	if err := w.lease.Take(s.context, int64(len(p))); err != nil {
+	if err := w.lease.Reserve(s.context, int64(len(p))); err != nil {
 		return fault.From(err)
 	}
 	w.held = append(w.held, clientMessage{binary, bytes.Clone(p)})

@@ -16,7 +16,7 @@ const maxBacklog = 16 << 20
 func (b *Backlog) Record(ctx context.Context, l *egress.Lease, in, out int) error {
 	if out > 0 {
 		if b.n = 0; b.leased > 0 {
-			l.Give(b.leased)
+			l.Return(b.leased)
 			b.leased = 0
 		}
 		return nil
@@ -26,7 +26,7 @@ func (b *Backlog) Record(ctx context.Context, l *egress.Lease, in, out int) erro
 		return nil
 	}
 	more := max(b.n-b.leased, b.leased) // events grow by doubling
-	if err := l.Take(ctx, more); err != nil {
+	if err := l.Reserve(ctx, more); err != nil {
 		return err
 	}
 	b.leased += more

@@ -24,8 +24,8 @@ func Pass(f chat.StreamFilter) Stream { return Stream{filter: f} }
 
 // Translate returns a stream that dec reads and client's dialect writes into the memory of out.
 // Content that the client does not get is reported in loss.
-func Translate(dec chat.StreamDecoder, client chat.AnswerWriter, o *chat.Options, loss *chat.Loss, out []byte) Stream {
-	t := &translation{parser: parserOf(dec), dec: dec, enc: client.NewStreamEncoder(o), missed: chat.MissedBy(client, o, loss), out: out}
+func Translate(dec chat.StreamDecoder, client chat.ResponseWriter, o *chat.Options, loss *chat.Loss, out []byte) Stream {
+	t := &translation{parser: parserOf(dec), dec: dec, enc: client.NewStreamEncoder(o), missed: chat.NewLossReporter(client, o, loss), out: out}
 	t.onEvent, t.onDelta = t.event, t.delta
 	return Stream{over: t}
 }
@@ -133,9 +133,9 @@ type translation struct {
 	dec    chat.StreamDecoder
 	enc    chat.StreamEncoder
 	out    []byte
-	missed chat.Missed // content that the client does not get
-	gather *gathering  // nil: it is not assembled
-	denied error       // a guardrail's denial that was not returned yet
+	missed chat.LossReporter // content that the client does not get
+	gather *gathering        // nil: it is not assembled
+	denied error             // a guardrail's denial that was not returned yet
 
 	// The two methods as values, created once and not for every event.
 	onEvent func(name string, data []byte) error

@@ -124,10 +124,10 @@ func TestABacklogIsGivenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if l.Held() == 0 {
+	if l.Size() == 0 {
 		t.Error("a long event takes no memory")
 	}
-	if err := b.Record(ctx, &l, 1, 1); err != nil || l.Held() != 0 {
-		t.Errorf("%d bytes are held behind it, %v", l.Held(), err)
+	if err := b.Record(ctx, &l, 1, 1); err != nil || l.Size() != 0 {
+		t.Errorf("%d bytes are held behind it, %v", l.Size(), err)
 	}
 }

@@ -62,7 +62,7 @@ func (m *UsageTail) room(n int) bool {
 		return true
 	}
 	more := max(need-m.leased, m.leased)
-	if m.lease.Take(m.ctx, more) != nil {
+	if m.lease.Reserve(m.ctx, more) != nil {
 		return false
 	}
 	m.leased += more

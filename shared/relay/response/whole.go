@@ -91,7 +91,7 @@ func (g *gathering) add(d *chat.Delta) {
 		return
 	}
 	if d.Kind == chat.DeltaText && g.hidden {
-		if !d.Answer {
+		if !d.Response {
 			g.beside = true
 			return
 		}

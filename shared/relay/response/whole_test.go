@@ -116,7 +116,7 @@ func TestStreamsThatCannotBeKept(t *testing.T) {
 // If a hidden tool returns the response, other text is not part of it.
 func TestTextBesideAHiddenToolIsNotKept(t *testing.T) {
 	text := func(s string, answer bool) *chat.Delta {
-		return &chat.Delta{Kind: chat.DeltaText, Answer: answer, JSON: wire.AppendJSONString(nil, s)}
+		return &chat.Delta{Kind: chat.DeltaText, Response: answer, JSON: wire.AppendJSONString(nil, s)}
 	}
 	g := &gathering{hidden: true, most: maxGathered}
 	g.add(text("Let me see", false))

@@ -185,13 +185,13 @@ type ProtocolCall struct {
 
 // ProtocolDeps holds the dependencies of in-process protocols.
 type ProtocolDeps struct {
-	Via     http.RoundTripper // the guarded transport
-	Hosts   http.RoundTripper // the same, also to hosts that administrators have registered by address
-	Sealer  seal.Sealer
-	Secrets *provider.Loaded
-	Loader  *resource.Loader
-	State   store.Table // for data that changes with use
-	Signing *signing.Keys
+	Transport http.RoundTripper // the guarded transport
+	Hosts     http.RoundTripper // the same, also to hosts that administrators have registered by address
+	Sealer    seal.Sealer
+	Secrets   *provider.Loaded
+	Loader    *resource.Loader
+	State     store.Table // for data that changes with use
+	Signing   *signing.Keys
 	// CheckURL is the egress rule for addresses that clients name.
 	CheckURL provider.URLCheck
 	Buffers  bool // responses may be lost with the process between requests (Lambda)

@@ -213,7 +213,7 @@ func (rt *Route) MisdirectedFault(method, path string) *fault.Fault {
 	if routes, _ := rt.shadowed.at(below); routes != nil {
 		return fault.Newf(fault.MethodNotAllowed, "", "This route accepts %s, not %s", strings.Join(methods(routes), ", "), method)
 	}
-	if meant := hint.PathMeant(below, rt.shadowed.known()); meant != "" {
+	if meant := hint.SuggestPath(below, rt.shadowed.known()); meant != "" {
 		return fault.New(fault.RouteNotFound, "", "There is no such route"+meant+" A provider's path needs a workspace key, and x-gateway-config or x-gateway-provider")
 	}
 	return nil

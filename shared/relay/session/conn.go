@@ -57,7 +57,7 @@ type Address struct {
 type ClientConn struct {
 	Conn Conn
 	Wire live.Wire
-	live.Opening
+	live.FirstMessage
 	First int64 // bytes of the first message
 }
 

@@ -172,7 +172,7 @@ func (s *Session) judge(e *realtime.Event) (Reservation, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := once(asks.Twice); err != nil {
+		if err := once(asks.DuplicateField); err != nil {
 			return nil, err
 		}
 		return s.begin(&asks, e.Body)
@@ -201,7 +201,7 @@ func (s *Session) mayUse(asks *realtime.Session) error {
 	if asks.Model != "" && asks.Model != s.Model && !slices.Contains(s.Names, asks.Model) {
 		return fault.Newf(fault.InvalidRequest, "session.model", "must be %q, the model that the session was opened for", fault.Clip(s.Model, 200))
 	}
-	if err := once(asks.Twice); err != nil || asks.Transcription == "" {
+	if err := once(asks.DuplicateField); err != nil || asks.Transcription == "" {
 		return err
 	}
 	return s.Controller.Allows(asks.Transcription)

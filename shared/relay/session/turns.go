@@ -240,7 +240,7 @@ func (t *turns) isNow(s *realtime.Session) {
 // since an update may be in progress while a response starts.
 func (t *turns) names(s *realtime.Session) {
 	t.mu.Lock()
-	t.held = cmp.Or(t.held, s.Held)
+	t.held = cmp.Or(t.held, s.UnboundedField)
 	t.mu.Unlock()
 }
 

@@ -245,14 +245,14 @@ func StoreForwardedReasoning(tg *Target, response []byte) {
 // StoresItems reports whether the gateway stores the items of the response for later references:
 // the client has not set store to false, and the provider is reached by translation.
 func StoresItems(tg *Target) bool {
-	_, ok := tg.Req.Route.Client.(chat.Referring)
+	_, ok := tg.Req.Route.Client.(chat.ReferenceReader)
 	return ok && tg.Req.Route.Operation == provider.ResponsesCreate && tg.Choice.Dialect != nil && !tg.SameDialect() && ownership.StoresItems(tg.Body.In)
 }
 
 // StoreItems stores the items of a response before the client gets it. If it fails, a later
 // reference to them gets a fault that requests the items.
 func StoreItems(tg *Target, response []byte) {
-	id, items := tg.Req.Route.Client.(chat.Referring).Output(response)
+	id, items := tg.Req.Route.Client.(chat.ReferenceReader).Output(response)
 	if id == "" {
 		return
 	}
@@ -285,7 +285,7 @@ func Echoed(tg *Target) *chat.Request {
 // stores, because they were translated, and previous_response_id by the conversation. Other
 // references remain.
 func inlineItems(tg *Target) (err error) {
-	client, ok := tg.Req.Route.Client.(chat.Referring)
+	client, ok := tg.Req.Route.Client.(chat.ReferenceReader)
 	if !ok || tg.Req.Route.Operation != provider.ResponsesCreate {
 		return nil
 	}
@@ -323,7 +323,7 @@ func (tg *Target) stores() int {
 
 // Unmark returns a body that is forwarded unchanged without reasoning of other providers, which
 // its provider rejects, and what it removed.
-func (tg *Target) Unmark(body []byte) ([]byte, []chat.Lost) {
+func (tg *Target) Unmark(body []byte) ([]byte, []chat.LostField) {
 	route := tg.Req.Route
 	if tg.native != nil {
 		route = tg.native
@@ -383,7 +383,7 @@ func passedForm(tg *Target) (*form.Form, error) {
 		return nil, err
 	}
 	if room := form.FormMemory(tg.Req.Req.ContentLength); room > egress.Uncounted {
-		if err := tg.Req.Lease.Take(tg.Req.Ctx, room); err != nil {
+		if err := tg.Req.Lease.Reserve(tg.Req.Ctx, room); err != nil {
 			return nil, err
 		}
 	}

@@ -202,5 +202,5 @@ func withinBounds(tg *Target, excess []chat.Excess) error {
 	if len(excess) == 0 {
 		return nil
 	}
-	return tg.Choice.Traits.Extended.Within(excess)
+	return tg.Choice.Traits.Extended.Check(excess)
 }

@@ -53,7 +53,7 @@ func reach(tg *Target, leaf *route.Leaf) error {
 		return err
 	}
 	if !tg.Req.DryRun { // a dry run calls no token service and no catalog
-		tg.Choice.Target.Signer, tg.Choice.Target.Trusting = tg.Deps.Tokens, tg.Deps.Trusting
+		tg.Choice.Target.Signer, tg.Choice.Target.TrustedTransport = tg.Deps.Tokens, tg.Deps.TrustedTransport
 	}
 	tg.Choice.Names.Provider, tg.Choice.Names.Model = tg.Choice.Target.Provider.ID, tg.Choice.Model
 	return speak(tg)
@@ -229,7 +229,7 @@ func speak(tg *Target) error {
 	tg.Choice.Op, tg.Choice.Traits = op, tg.Choice.Target.TraitsFor(tg.Req.Ctx, tg.Choice.Model)
 	tg.Deps.plainer.apply(tg, tg.Req.Now)
 	tg.Choice.Upstream = tg.Choice.Target.UpstreamModel(tg.Choice.Model)
-	tg.Loss.Strict, tg.Loss.StrictAnswer = tg.Req.Headers.NoLoss, tg.Strict()
+	tg.Loss.Strict, tg.Loss.StrictResponse = tg.Req.Headers.NoLoss, tg.Strict()
 	if err := inlineItems(tg); err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func pass(tg *Target) error {
 // speakOperation determines how the target accepts an operation that is not a conversation: in
 // the client's own format, or by a translator.
 func speakOperation(tg *Target) error {
-	tg.Loss.Strict, tg.Loss.StrictAnswer = tg.Req.Headers.NoLoss, false
+	tg.Loss.Strict, tg.Loss.StrictResponse = tg.Req.Headers.NoLoss, false
 	if tg.Req.Route.Operation == provider.GeminiCountTokens && tg.Choice.Target.Provider.ID == "google" && tg.Choice.Model == tg.Body.ID {
 		return pass(tg)
 	}

@@ -264,18 +264,18 @@ var seesProviders = []string{"providers.read", "virtual_keys.read"}
 // Unreachable returns the fault for a call of a host without a response. Callers that may read
 // providers are told the address and the cause.
 func Unreachable(tg *Target, host string, err error) *fault.Fault {
-	if egress.Refused(err) {
+	if egress.IsBlocked(err) {
 		return fault.From(err)
 	}
 	name := "The provider " + tg.Choice.Target.Provider.ID
-	why := &NoResponse{name + " " + egress.NoAnswer(err), err}
+	why := &NoResponse{name + " " + egress.NoResponse(err), err}
 	f := fault.New(fault.ProviderUnreachable, "", name+" did not answer").WithCause(why)
 	if slices.ContainsFunc(seesProviders, tg.Req.Principal.Has) {
 		at := host
 		if tg.Choice.Saved != nil {
 			at = "@" + tg.Choice.Saved.Slug + " at " + host
 		}
-		f.Message = name + " (" + at + ") " + egress.NoAnswer(err)
+		f.Message = name + " (" + at + ") " + egress.NoResponse(err)
 	}
 	f.Source = fault.SourceProvider
 	return f

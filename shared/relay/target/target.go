@@ -72,19 +72,19 @@ func Serve(tg *Target, slug, protocol string) {
 
 // Deps are the dependencies for resolving targets, besides the plan.
 type Deps struct {
-	Sealer      seal.Sealer
-	Secrets     *provider.Secrets // of external managers
-	Owners      *ownership.Owners
-	Hosts       *egress.Hosts // hosts that requests name
-	Tokens      *provider.Tokens
-	Trusting    http.RoundTripper // to token services at custom hosts
-	Dialects    map[string]chat.Provider
-	Translators map[string]chat.Translator
-	Jobs        map[string]chat.Jobs
-	Memory      *ownership.Memory
-	Rotation    *rotation.Board
-	Poll        func(b ChargeClaims, id string) // polls a background response until it is charged
-	plainer     plainer                         // added fields that hosts have rejected
+	Sealer           seal.Sealer
+	Secrets          *provider.Secrets // of external managers
+	Owners           *ownership.Owners
+	Hosts            *egress.Hosts // hosts that requests name
+	Tokens           *provider.Tokens
+	TrustedTransport http.RoundTripper // to token services at custom hosts
+	Dialects         map[string]chat.Provider
+	Translators      map[string]chat.Translator
+	Jobs             map[string]chat.Jobs
+	Memory           *ownership.Memory
+	Rotation         *rotation.Board
+	Poll             func(b ChargeClaims, id string) // polls a background response until it is charged
+	plainer          plainer                         // added fields that hosts have rejected
 }
 
 // Names are the names of a target in records and responses.

@@ -352,7 +352,7 @@ func keepItems(tg *Target, answer []byte) error {
 	if answer == nil || !keepsItems(tg) {
 		return nil
 	}
-	ids := reference.ItemsMade(answer)
+	ids := reference.CreatedItems(answer)
 	if len(ids) == 0 {
 		return nil
 	}

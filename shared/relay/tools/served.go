@@ -80,7 +80,7 @@ func (p protocol) Serve(g *routes.ProtocolCall) error {
 	p.host.Serve(&gate.Call{
 		Context: g.Context, Request: g.Request, Path: below(g.Request), Body: g.Body,
 		Caller: g.Caller, View: g.View, TraceID: g.TraceID, Bearer: g.Bearer, Now: g.Now,
-		Via: g.Deps.Via, Hosts: g.Deps.Hosts, Sealer: g.Deps.Sealer, Secrets: g.Deps.Secrets, Usage: g.Deps.State, Signing: g.Deps.Signing, Buffered: g.Deps.Buffers, Pipeline: g.Pipeline,
+		Transport: g.Deps.Transport, Hosts: g.Deps.Hosts, Sealer: g.Deps.Sealer, Secrets: g.Deps.Secrets, Usage: g.Deps.State, Signing: g.Deps.Signing, Buffered: g.Deps.Buffers, Pipeline: g.Pipeline,
 	})
 	return nil
 }

@@ -172,7 +172,7 @@ func (f *refusal) ofList(s *server) error {
 	switch {
 	case f.address != "":
 		message = "The user has to sign in at the MCP server " + s.slug + " first: open " + f.address
-	case f.fault != "" && f.status >= 400 && f.status != http.StatusUnauthorized && fault.Known(fault.Code(f.fault)):
+	case f.fault != "" && f.status >= 400 && f.status != http.StatusUnauthorized && fault.IsKnown(fault.Code(f.fault)):
 		code, status, message = fault.Code(f.fault), f.status, f.message
 	}
 	return &fault.Fault{Code: code, StatusCode: status, Field: s.field() + ".server_label", Message: message}

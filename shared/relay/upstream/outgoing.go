@@ -28,8 +28,8 @@ type sending struct {
 	whole atomic.Bool
 }
 
-// Wrote implements egress.BodyObserver.
-func (s *sending) Wrote(whole bool) {
+// BodyWritten implements egress.BodyObserver.
+func (s *sending) BodyWritten(whole bool) {
 	s.whole.Store(whole)
 	s.of.written.Add(1)
 }

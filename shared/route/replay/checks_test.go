@@ -12,7 +12,7 @@ func TestGuardrailsTrip(t *testing.T) {
 	t.Parallel()
 	k := NewChecks(func() time.Time { return noon })
 	add := func(name, raw string, phase guard.Phase) {
-		k.Add(name, k.Kit().Ready(guard.ReadHook(json.RawMessage(raw), phase == guard.Before, false)), phase)
+		k.Add(name, k.Kit().Prepare(guard.ReadHook(json.RawMessage(raw), phase == guard.Before, false)), phase)
 	}
 	add("no secrets", `{"default.contains":{"operator":"none","words":["secret"]},"deny":true}`, guard.Before)
 	add("short", `{"default.characterCount":{"maxCharacters":40}}`, guard.Before)

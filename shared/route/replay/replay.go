@@ -217,7 +217,7 @@ type Bodies struct {
 
 // Checks are guardrails that evaluate all requests. Only local checks are run.
 type Checks struct {
-	kit *chain.Kit
+	kit *chain.CheckRegistry
 	all []*checked
 	now func() time.Time
 }
@@ -233,18 +233,18 @@ func NewChecks(now func() time.Time) *Checks {
 	makers := map[string]judge.Maker{}
 	maps.Copy(makers, basic.Makers())
 	maps.Copy(makers, scan.Makers())
-	return &Checks{kit: chain.NewKit(makers), now: now}
+	return &Checks{kit: chain.NewCheckRegistry(makers), now: now}
 }
 
 // Kit prepares guardrails.
-func (k *Checks) Kit() *chain.Kit { return k.kit }
+func (k *Checks) Kit() *chain.CheckRegistry { return k.kit }
 
 // Add adds a guardrail that judges requests (guard.Before) or answers (guard.After).
 func (k *Checks) Add(name string, h *chain.Hook, phase guard.Phase) {
 	one := &checked{hooks: chain.Hooks{h}, phase: phase, sum: CheckSum{Name: name}}
 	if !one.hooks.Local() {
 		one.sum.Not = "it has checks that call other services, which are not run"
-		one.hooks = one.hooks.Here()
+		one.hooks = one.hooks.LocalOnly()
 	}
 	k.all = append(k.all, one)
 }

@@ -294,7 +294,7 @@ func statusOf(a *usage.Attempt) int {
 	switch {
 	case a.Status != 0:
 		return a.Status
-	case fault.Known(fault.Code(a.ErrorCode)):
+	case fault.IsKnown(fault.Code(a.ErrorCode)):
 		return fault.New(fault.Code(a.ErrorCode), "", "").Status()
 	}
 	return http.StatusBadGateway

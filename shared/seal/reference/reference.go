@@ -321,7 +321,7 @@ func named(s *Source, err error) error {
 func (r *Resolver) call(req *http.Request, who string) (int, []byte, error) {
 	resp, err := r.transport.RoundTrip(req)
 	if err != nil {
-		if egress.Refused(err) {
+		if egress.IsBlocked(err) {
 			return 0, nil, refused("has an address that this gateway may not call")
 		}
 		if errors.Is(err, context.DeadlineExceeded) {

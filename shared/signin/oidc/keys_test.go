@@ -42,7 +42,7 @@ func TestIDTokensAreVerifiedBesideKeysThatCannotBeUsed(t *testing.T) {
 		fmt.Fprint(w, keys)
 	}))
 	t.Cleanup(s.Close)
-	c := &Client{Issuer: "https://issuer.example", ID: "client", Via: http.DefaultTransport, Now: time.Now}
+	c := &Client{Issuer: "https://issuer.example", ID: "client", Transport: http.DefaultTransport, Now: time.Now}
 	claims := func(name string, v any) golangjwt.MapClaims {
 		out := golangjwt.MapClaims{"iss": c.Issuer, "aud": c.ID, "sub": "x", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()}
 		if name != "" {

@@ -39,7 +39,7 @@ type Client struct {
 	Keys               []byte   // private JWK set, for PrivateKey
 	Scopes             []string // in addition to openid, profile and email
 	Redirect           string   // redirect URI
-	Via                http.RoundTripper
+	Transport          http.RoundTripper
 	Now                func() time.Time
 }
 
@@ -102,7 +102,7 @@ func (c *Client) context(ctx context.Context) (context.Context, context.CancelFu
 
 func (c *Client) caller() *http.Client {
 	return &http.Client{
-		Transport: bounded{c.Via}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: bounded{c.Transport}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 

@@ -28,7 +28,7 @@ func TestRenewReturnsTheNextToken(t *testing.T) {
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body))
 	})
-	c := &Client{Issuer: s.URL, ID: "the-client", Secret: "s", Method: Post, Scopes: []string{"offline_access"}, Via: http.DefaultTransport, Now: time.Now}
+	c := &Client{Issuer: s.URL, ID: "the-client", Secret: "s", Method: Post, Scopes: []string{"offline_access"}, Transport: http.DefaultTransport, Now: time.Now}
 	for name, w := range map[string]struct {
 		status int
 		body   string

@@ -209,11 +209,11 @@ const (
 // Source fetches the published metadata of an identity provider. They are cached in the store
 // for every process.
 type Source struct {
-	Store   store.Store
-	Via     http.RoundTripper // guarded
-	Org, ID string            // of the configuration
-	URL     string
-	Entity  string // the selected entity; empty for the only one
+	Store     store.Store
+	Transport http.RoundTripper // guarded
+	Org, ID   string            // of the configuration
+	URL       string
+	Entity    string // the selected entity; empty for the only one
 }
 
 func (s *Source) key() store.Key {
@@ -271,7 +271,7 @@ func (s *Source) fetch(ctx context.Context, now time.Time) (*Provider, error) {
 		return nil, errors.New("the metadata cannot be fetched: the address is not valid")
 	}
 	req.Header.Set("Accept", "application/samlmetadata+xml, application/xml, text/xml")
-	resp, err := s.Via.RoundTrip(req)
+	resp, err := s.Transport.RoundTrip(req)
 	if err != nil {
 		return nil, errors.New("the metadata cannot be fetched: the host does not respond")
 	}

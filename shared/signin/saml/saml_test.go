@@ -240,7 +240,7 @@ func TestPublishedMetadata(t *testing.T) {
 	defer s.Close()
 	k := keys()
 	p := publish(t, metadata(idp, k[0].cert))
-	source := &saml.Source{Store: s, Via: http.DefaultTransport, Org: "o", ID: "c", URL: p.URL}
+	source := &saml.Source{Store: s, Transport: http.DefaultTransport, Org: "o", ID: "c", URL: p.URL}
 	start := time.Now() // the store drops by its own clock
 	get := func(after time.Duration, renew bool, cert []byte, requests int64) {
 		t.Helper()

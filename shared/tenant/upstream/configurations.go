@@ -98,11 +98,11 @@ func (s Secrets) mask(name string, raw json.RawMessage) (shown json.RawMessage, 
 	}
 	var texts audit.Texts
 	if names == nil {
-		texts.Hide(members, Prefix+name)
+		texts.Mask(members, Prefix+name)
 	}
 	for _, n := range names {
 		if v, ok := members[n]; ok {
-			members[n] = texts.Hide(v, Prefix+name+"."+n)
+			members[n] = texts.Mask(v, Prefix+name+"."+n)
 		}
 	}
 	shown, err := json.Marshal(members)

@@ -31,7 +31,7 @@ func Fail(status int, format string, args ...any) *Failure {
 func Unreachable(what string, err error) *Failure {
 	f := Fail(0, "%s cannot be reached", what)
 	switch {
-	case egress.Refused(err):
+	case egress.IsBlocked(err):
 		f.Why = what + " has an address that the gateway may not call"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled): // a caller that still waits ended the call
 		f.Why = what + " did not respond in time"

@@ -152,7 +152,7 @@ func (a allBut) Has(scope string) bool { return !slices.Contains(a, scope) }
 // the key's.
 func checkForeignWorkspace(t *testing.T, h *Installation, r *admin.Route, at string, body any) {
 	t.Helper()
-	if r.Where != admin.InWorkspace && r.Where != admin.InEither {
+	if r.Level != admin.InWorkspace && r.Level != admin.InEither {
 		return
 	}
 	nowhere := h.Do(r.Method, at+"?workspace_id="+resource.NewID(), AdminKey, body)

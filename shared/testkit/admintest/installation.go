@@ -115,7 +115,7 @@ func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.D
 	t.Helper()
 	var err error
 	h := &Installation{Store: s, Resources: r, t: t, queue: &memoryQueue{}, document: &lazyDocument{}, governed: new(atomic.Bool), Repeats: new(atomic.Bool), callersMu: new(sync.RWMutex)}
-	h.Resources.BeforeCommit(audit.Follow)
+	h.Resources.BeforeCommit(audit.StageStates)
 	sender := audit.NewSender(h.Resources, h.queue)
 	if t, ok := t.(*testing.T); ok {
 		t.Cleanup(func() {

@@ -71,10 +71,10 @@ func noUpload(t *testing.T, b blob.Bucket) {
 			t.Errorf("a part that was never put: %v", err)
 		}
 	}
-	if err := u.Abandon(bg, key, id); err != nil {
+	if err := u.Abort(bg, key, id); err != nil {
 		t.Error(err)
 	}
-	if err := u.Abandon(bg, key, id); err != nil {
+	if err := u.Abort(bg, key, id); err != nil {
 		t.Errorf("given up twice: %v", err)
 	}
 	if _, err := u.Part(bg, key, id, 2, pattern(10)); !errors.Is(err, blob.ErrNoUpload) {

@@ -1,4 +1,4 @@
-// Package cachetest is the contract that every cache.Neighbours passes.
+// Package cachetest is the contract that every cache.VectorIndex passes.
 package cachetest
 
 import (
@@ -16,7 +16,7 @@ import (
 // Harness returns an index under test.
 type Harness struct {
 	// Open returns the index as a process that starts has it.
-	Open func() cache.Neighbours
+	Open func() cache.VectorIndex
 	// Now and Advance are the index's clock.
 	Now     func() time.Time
 	Advance func(time.Duration)
@@ -77,7 +77,7 @@ func Run(t *testing.T, h Harness) {
 type suite struct {
 	t *testing.T
 	Harness
-	n      cache.Neighbours
+	n      cache.VectorIndex
 	bucket cache.Bucket
 	base   []float32
 }

@@ -122,10 +122,10 @@ func (a *answer) whole(body []byte, traits *chat.Traits) []byte {
 	} else {
 		var r *chat.Response
 		if r, err = a.provider.DecodeResponse(body, traits); err == nil {
-			err = chat.Verify(r, a.client.Held(a.o), &loss)
+			err = chat.Verify(r, a.client.Support(a.o), &loss)
 		}
 		if err == nil {
-			m := chat.MissedBy(a.client, a.o, &loss)
+			m := chat.NewLossReporter(a.client, a.o, &loss)
 			m.Examine(r)
 			out = a.client.EncodeResponse(nil, r, a.o)
 		}
@@ -169,7 +169,7 @@ func (a *answer) stream(in []byte, traits *chat.Traits) []byte {
 }
 
 // stream is Stream without its meter, and with the loss report.
-func stream(t *testing.T, client chat.AnswerWriter, provider chat.Provider, traits *chat.Traits, o *chat.Options, in []byte, size int, loss *chat.Loss) []byte {
+func stream(t *testing.T, client chat.ResponseWriter, provider chat.Provider, traits *chat.Traits, o *chat.Options, in []byte, size int, loss *chat.Loss) []byte {
 	out, _, _ := translated(t, client, provider, traits, o, in, size, loss)
 	return out
 }

@@ -79,7 +79,7 @@ func ReadAnswer(t *testing.T, d chat.Provider, body []byte, traits *chat.Traits)
 }
 
 // Through sends a stream from a decoder to a client with the options o.
-func Through(dec chat.StreamDecoder, client chat.AnswerWriter, o *chat.Options, parser chat.EventParser, in []byte) ([]byte, chat.Meter) {
+func Through(dec chat.StreamDecoder, client chat.ResponseWriter, o *chat.Options, parser chat.EventParser, in []byte) ([]byte, chat.Meter) {
 	enc := client.NewStreamEncoder(o)
 	var out []byte
 	event := func(name string, data []byte) error {
@@ -171,7 +171,7 @@ func Encode(t *testing.T, from chat.RequestReader, to chat.RequestWriter, body s
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Recall = recall
+	r.LoadReasoning = recall
 	up, err := to.EncodeRequest(nil, r, &traits, &chat.Loss{})
 	if err != nil {
 		t.Fatal(err)

@@ -121,12 +121,12 @@ func (g *pair) play() {
 		g.refused(err, o)
 		return
 	}
-	r.Fits = fits
+	r.MatchSchema = fits
 	if len(g.c.Recall) > 0 {
-		r.Recall = func(id string) []chat.Part { return g.c.Recall[id] }
+		r.LoadReasoning = func(id string) []chat.Part { return g.c.Recall[id] }
 	}
 	o.Request, o.Model, o.IncludeUsage = r, r.Model, r.IncludeUsage.Value
-	loss := chat.Loss{Strict: g.c.StrictLoss, StrictAnswer: g.c.StrictReply}
+	loss := chat.Loss{Strict: g.c.StrictLoss, StrictResponse: g.c.StrictReply}
 	o.Origin = g.provider.Name()
 	up, err := chat.Translate(nil, g.client, g.provider, r, &g.c.Traits, &loss)
 	if err != nil {
@@ -175,14 +175,14 @@ func (g *pair) answer(o *chat.Options) {
 		g.failure(fault.From(err), o)
 		return
 	}
-	if d, ok := g.provider.(chat.Headed); ok {
+	if d, ok := g.provider.(chat.HeaderReader); ok {
 		d.ReadHeader(g.header(), r)
 	}
-	if err := o.Request.Promised(r); err != nil {
+	if err := o.Request.CheckJSON(r); err != nil {
 		g.failure(fault.From(err), o)
 		return
 	}
-	if err := chat.Verify(r, g.client.Held(o), &chat.Loss{}); err != nil {
+	if err := chat.Verify(r, g.client.Support(o), &chat.Loss{}); err != nil {
 		g.failure(fault.From(err), o)
 		return
 	}
@@ -225,15 +225,15 @@ func (g *pair) stream(o *chat.Options, in []byte) {
 }
 
 // Stream takes a provider's stream to a client in pieces of size bytes.
-func Stream(t *testing.T, client chat.AnswerWriter, provider chat.Provider, traits *chat.Traits, o *chat.Options, in []byte, size int) ([]byte, chat.Meter, []chat.Signed) {
+func Stream(t *testing.T, client chat.ResponseWriter, provider chat.Provider, traits *chat.Traits, o *chat.Options, in []byte, size int) ([]byte, chat.Meter, []chat.Signed) {
 	return translated(t, client, provider, traits, o, in, size, &chat.Loss{})
 }
 
 // translated is Stream with a report of what the client does not get.
-func translated(t *testing.T, client chat.AnswerWriter, provider chat.Provider, traits *chat.Traits, o *chat.Options, in []byte, size int, loss *chat.Loss) ([]byte, chat.Meter, []chat.Signed) {
-	missed := chat.MissedBy(client, o, loss)
-	dec, enc := chat.Promised(o.Request, provider.NewStreamDecoder(traits)), client.NewStreamEncoder(o)
-	dec = chat.Verified(dec, client.Held(o), loss)
+func translated(t *testing.T, client chat.ResponseWriter, provider chat.Provider, traits *chat.Traits, o *chat.Options, in []byte, size int, loss *chat.Loss) ([]byte, chat.Meter, []chat.Signed) {
+	missed := chat.NewLossReporter(client, o, loss)
+	dec, enc := chat.CheckJSON(o.Request, provider.NewStreamDecoder(traits)), client.NewStreamEncoder(o)
+	dec = chat.Verified(dec, client.Support(o), loss)
 	var parser chat.EventParser = new(wire.SSEParser)
 	if framed, ok := dec.(chat.Framed); ok {
 		if parser = framed.Parser(); bytes.Contains(in, []byte("event:")) && (provider.Name() == (converse.Converse{}).Name() || provider.Name() == (bedrock.Invoke{}).Name()) {
@@ -301,7 +301,7 @@ func (g *pair) pass(o *chat.Options, includeUsage bool) {
 	}
 	in := g.in["upstream_response.sse"]
 	for i, size := range []int{len(in), 1, 13} {
-		f := g.client.NewStreamFilter(&chat.FilterOptions{Strict: !g.c.Lenient, IncludeUsage: includeUsage, Injected: g.c.Injected})
+		f := g.client.NewStreamFilter(&chat.FilterOptions{Strict: !g.c.Lenient, IncludeUsage: includeUsage, UsageAdded: g.c.Injected})
 		var out []byte
 		buffer := make([]byte, size) // used for each read, as a connection's is
 		for rest := in; len(rest) > 0; {
@@ -362,7 +362,7 @@ func (g *run) json(name string, raw []byte) {
 	g.out[name] = b.Bytes()
 }
 
-// fits is chat.Request.Fits for cases.
+// fits is chat.Request.MatchSchema for cases.
 func fits(schema, value []byte) bool {
 	s, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {

@@ -92,7 +92,7 @@ func New(t testing.TB, routes []relay.Route) *Gateway {
 	g := &Gateway{t: t}
 	g.clock.Store(time.Now().Truncate(time.Minute).UnixNano())
 	g.core = app.New(app.Backends{Store: s, Embedded: true, Bucket: bucket, Sealer: seal.New(keys, g.now)}, app.Settings{Now: g.now})
-	g.core.Transport, g.core.Trusting = g, g
+	g.core.Transport, g.core.TrustedTransport = g, g
 	made, err := g.core.Bootstrap(t.Context(), app.First{AllowInline: true})
 	if err != nil {
 		t.Fatal(err)

@@ -186,7 +186,7 @@ func (t *task) part(ctx context.Context, last bool) error {
 	if err != nil || ok {
 		return err
 	}
-	_ = t.Bucket.Abandon(context.WithoutCancel(ctx), r.Key, r.Upload)
+	_ = t.Bucket.Abort(context.WithoutCancel(ctx), r.Key, r.Upload)
 	return errLost
 }
 
@@ -232,7 +232,7 @@ func (t *task) end(ctx context.Context, status, why string) error {
 		return err
 	}
 	if status != Success && upload != "" {
-		err = t.Bucket.Abandon(ctx, r.Key, upload)
+		err = t.Bucket.Abort(ctx, r.Key, upload)
 	}
 	if !ok && status == Success { // canceled at the last moment
 		return errors.Join(t.Bucket.Delete(ctx, r.Key), errLost)

@@ -72,7 +72,7 @@ func either(body []byte, w *wire.Walk, set *wire.KeySet, names ...string) []byte
 }
 
 // Opens implements live.Wire.
-func (s *Session) Opens(first []byte) (o live.Opening, err error) {
+func (s *Session) Opens(first []byte) (o live.FirstMessage, err error) {
 	if err := clientKeys.Walk(first, &s.client); err != nil {
 		return o, err
 	}
@@ -139,8 +139,8 @@ func (s *Session) config(setup []byte, in *wire.Walk) (a live.Demands, err error
 	return a, nil
 }
 
-// Opening implements live.Wire.
-func (s *Session) Opening(model string) []byte {
+// FirstMessage implements live.Wire.
+func (s *Session) FirstMessage(model string) []byte {
 	if !strings.Contains(model, "/") {
 		model = "models/" + model
 	}
@@ -163,7 +163,7 @@ func (s *Session) Client(message []byte) (h live.Content, err error) {
 		return h, fault.Invalid("setup", "opens a session, and this session is already open")
 	}
 	if input := either(message, w, clientKeys, "realtimeInput", "realtime_input"); input != nil {
-		if h.Sound, err = s.realtime(input); err != nil || alone(message, w) {
+		if h.Audio, err = s.realtime(input); err != nil || alone(message, w) {
 			return h, err
 		}
 	}
@@ -248,8 +248,8 @@ func (s *Session) Busy() bool {
 	return s.open
 }
 
-// Bye implements live.Wire. No message is needed to leave.
-func (s *Session) Bye() []byte { return nil }
+// EndMessage implements live.Wire. No message is needed to leave.
+func (s *Session) EndMessage() []byte { return nil }
 
 // Error implements live.Wire. Closing the socket is the only way to report it.
 func (s *Session) Error(*fault.Fault, string, string) []byte { return nil }

@@ -78,7 +78,7 @@ func TestTurnsAreChargedOnce(t *testing.T) {
 		if got := endedTurns(s, c.messages...); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
-		if left := s.Left(); len(left) > 0 && name != "nothing to read" {
+		if left := s.EndOpen(); len(left) > 0 && name != "nothing to read" {
 			t.Errorf("%s: %v is left", name, left)
 		}
 	}
@@ -100,7 +100,7 @@ func TestAudioIsChargedApart(t *testing.T) {
 func TestModelsAreNamedAsTheProviderDoes(t *testing.T) {
 	t.Parallel()
 	s := opened(t, `{"setup":{"generation_config":{"max_output_tokens":7},"model":"models/@google/m"},"x":1}`)
-	if got := string(s.Opening("other")); got != `{"setup":{"generation_config":{"max_output_tokens":7},"model":"models/other"},"x":1}` {
+	if got := string(s.FirstMessage("other")); got != `{"setup":{"generation_config":{"max_output_tokens":7},"model":"models/other"},"x":1}` {
 		t.Error(got)
 	}
 	if h, err := s.Client([]byte(`{"client_content":{"turn_complete":true}}`)); err != nil || len(h.Steps) != 1 || h.Steps[0].Output != 7 {
@@ -120,10 +120,10 @@ func FuzzMessages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, client, provider []byte) {
 		s := New()
 		if _, err := s.Opens(client); err == nil {
-			_ = s.Opening("m")
+			_ = s.FirstMessage("m")
 		}
 		_, _ = s.Client(client)
-		for _, step := range append(s.Provider(provider).Steps, s.Left()...) {
+		for _, step := range append(s.Provider(provider).Steps, s.EndOpen()...) {
 			for c := range pricing.NumClasses {
 				if n := step.Usage.N(c); n < 0 || n > pricing.MaxUnits {
 					t.Errorf("%s: %d", c, n)
@@ -169,7 +169,7 @@ func TestWordsBesideSound(t *testing.T) {
 	} {
 		s := opened(t, `{"setup":{"model":"m"}}`)
 		h, err := s.Client([]byte(message))
-		if err != nil || h.Sound != c.sound || s.since < c.least || c.words == 0 && s.since > 5 {
+		if err != nil || h.Audio != c.sound || s.since < c.least || c.words == 0 && s.since > 5 {
 			t.Errorf("%s: %+v %v, %d tokens", message, h, err, s.since)
 		}
 	}

@@ -47,7 +47,7 @@ func (s *Session) Provider(message []byte) (h live.Content) {
 		m.usage, m.prompt = gemini.ReadUsage(at.Of(message))
 	}
 	if at := w.Spans[keyResume]; at.Present(message) {
-		h.Again = handleIn(at.Of(message))
+		h.ResumeHandle = handleIn(at.Of(message))
 	}
 	h.Steps = s.take(&m)
 	h.Complete = m.complete || m.calls
@@ -213,8 +213,8 @@ func (s *Session) estimate() (u pricing.Usage) {
 	return u
 }
 
-// Left implements live.Wire.
-func (s *Session) Left() []live.Step {
+// EndOpen implements live.Wire.
+func (s *Session) EndOpen() []live.Step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.open {

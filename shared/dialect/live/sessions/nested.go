@@ -113,7 +113,7 @@ func (s *Session) done(response []byte, finish string) []live.Step {
 	defer s.mu.Unlock()
 	d := s.open[n.ID]
 	delete(s.open, n.ID)
-	step := live.Step{Do: live.Ends, ID: n.ID, Model: n.Model, Usage: m.Usage, Served: m.Served, Finish: finish}
+	step := live.Step{Do: live.Ends, ID: n.ID, Model: n.Model, Usage: m.Usage, Served: m.PriceFacts, Finish: finish}
 	switch {
 	case m.Usage.Known():
 		if d != nil && d.at >= s.upTo {
@@ -162,5 +162,5 @@ func (s *Session) decided(id string, event []byte) []live.Step {
 	if !m.Usage.Known() {
 		return nil
 	}
-	return []live.Step{{Do: live.Ends, ID: "decision " + id, Model: n.Model, Usage: m.Usage, Served: m.Served, Finish: "completed"}}
+	return []live.Step{{Do: live.Ends, ID: "decision " + id, Model: n.Model, Usage: m.Usage, Served: m.PriceFacts, Finish: "completed"}}
 }

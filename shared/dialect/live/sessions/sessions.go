@@ -111,7 +111,7 @@ func readString(raw []byte) string {
 }
 
 // Opens implements live.Wire.
-func (s *Session) Opens(first []byte) (o live.Opening, err error) {
+func (s *Session) Opens(first []byte) (o live.FirstMessage, err error) {
 	w := &s.client
 	if err := eventKeys.Walk(first, w); err != nil {
 		return o, err
@@ -210,8 +210,8 @@ func readDemands(session []byte, in *wire.Walk) (a live.Demands, bytes int64, er
 	return a, bytes, nil
 }
 
-// Opening implements live.Wire. The time of the session begins.
-func (s *Session) Opening(model string) []byte {
+// FirstMessage implements live.Wire. The time of the session begins.
+func (s *Session) FirstMessage(model string) []byte {
 	out := slices.Concat(s.first[:s.model.Start], wire.AppendJSONString(nil, model), s.first[s.model.End:])
 	s.mu.Lock()
 	s.began, s.timed = time.Now(), true
@@ -238,7 +238,7 @@ func (s *Session) Client(message []byte) (h live.Content, err error) {
 	case "session.start":
 		return h, fault.Invalid("type", "session.start opens a session, and this session is already open")
 	case "session.input_audio.append":
-		h.Sound = true
+		h.Audio = true
 	case "session.update":
 		session := member(message, w, keySession)
 		if session == nil {
@@ -354,8 +354,8 @@ func (s *Session) Busy() bool {
 	return s.timed
 }
 
-// Bye implements live.Wire.
-func (s *Session) Bye() []byte { return []byte(`{"type":"session.close"}`) }
+// EndMessage implements live.Wire.
+func (s *Session) EndMessage() []byte { return []byte(`{"type":"session.close"}`) }
 
 // Error implements live.Wire.
 func (s *Session) Error(f *fault.Fault, id, about string) []byte {
@@ -374,8 +374,8 @@ func (s *Session) Error(f *fault.Fault, id, about string) []byte {
 	return append(append(append(out, `,"error":`...), in.Error...), '}')
 }
 
-// Left implements live.Wire.
-func (s *Session) Left() (steps []live.Step) {
+// EndOpen implements live.Wire.
+func (s *Session) EndOpen() (steps []live.Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, d := range s.open {

@@ -33,7 +33,7 @@ func opened(t *testing.T) live.Wire {
 	if err != nil || o.Model != "@s/m" || fmt.Sprint(o.Demands.Models) != "[d]" || len(o.Steps) != 1 || o.Steps[0].Seconds != Ahead {
 		t.Fatalf("%+v %v", o, err)
 	}
-	if got := string(s.Opening("m")); got != `{"type":"session.start","session":{"instructions":"x","model":"m","delegation":{"type":"responses","responses":{"model":"d"}}}}` {
+	if got := string(s.FirstMessage("m")); got != `{"type":"session.start","session":{"instructions":"x","model":"m","delegation":{"type":"responses","responses":{"model":"d"}}}}` {
 		t.Fatal(got)
 	}
 	return s
@@ -70,12 +70,12 @@ func TestTheLastReportedTimeCounts(t *testing.T) {
 	if len(h.Steps) != 1 || h.Steps[0].Usage.N(pricing.Seconds) != 12 || h.Steps[0].Usage.Estimated || h.Steps[0].Finish != "expired" || !h.Last || s.Busy() {
 		t.Errorf("%+v", h)
 	}
-	if left := s.Left(); len(left) != 0 {
+	if left := s.EndOpen(); len(left) != 0 {
 		t.Errorf("%+v", left)
 	}
 	s = opened(t)
 	s.Provider([]byte(`{"type":"session.usage.updated","usage":{"seconds":5}}`))
-	if left := s.Left(); len(left) != 1 || left[0].Usage.N(pricing.Seconds) != 5 || !left[0].Usage.Estimated {
+	if left := s.EndOpen(); len(left) != 1 || left[0].Usage.N(pricing.Seconds) != 5 || !left[0].Usage.Estimated {
 		t.Errorf("%+v", left)
 	}
 }
@@ -98,7 +98,7 @@ func TestWhatIsMadeWithinASession(t *testing.T) {
 	}
 	nested(`{"type":"response.created","response":{"id":"r2","model":"d"}}`)
 	nested(`{"type":"response.output_text.delta","delta":"twelve bytes"}`)
-	if left := ends(s.Left()); len(left) != 2 || !left[0].Usage.Estimated || left[0].Usage.N(pricing.Output) != 4 || left[0].Model != "d" {
+	if left := ends(s.EndOpen()); len(left) != 2 || !left[0].Usage.Estimated || left[0].Usage.N(pricing.Output) != 4 || left[0].Model != "d" {
 		t.Errorf("%+v", left)
 	}
 	h := s.Provider([]byte(`{"type":"decision.event","event_id":"e9","event":{"type":"decision.completed","decision":{"model":"d","usage":{"input_tokens":5,"output_tokens":0}}}}`))
@@ -169,7 +169,7 @@ func TestWhatAResponseWithinASessionReads(t *testing.T) {
 			t.Errorf("%s: %d is reserved, want %d", name, got, want)
 		}
 		want := c.history + int64(c.since+3)/4
-		if left := ends(s.Left()); len(left) != 2 || left[0].Usage.N(pricing.Input) != want || !left[0].Usage.Estimated {
+		if left := ends(s.EndOpen()); len(left) != 2 || left[0].Usage.N(pricing.Input) != want || !left[0].Usage.Estimated {
 			t.Errorf("%s: lost as %+v, want %d", name, left, want)
 		}
 	}
@@ -197,12 +197,12 @@ func FuzzEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, client, provider []byte) {
 		s := New(meter)
 		if _, err := s.Opens(client); err == nil {
-			_ = s.Opening("m")
+			_ = s.FirstMessage("m")
 		} else if st := fault.From(err).Status(); st != 400 {
 			t.Errorf("%d", st)
 		}
 		_, _ = s.Client(client)
 		_ = s.Provider(provider)
-		_ = s.Left()
+		_ = s.EndOpen()
 	})
 }

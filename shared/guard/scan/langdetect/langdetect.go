@@ -170,8 +170,8 @@ func byScript(alone []int, letters int) string {
 	return scripts[best].code
 }
 
-// Same reports whether two codes name one language.
-func Same(a, b string) bool {
+// SameLanguage reports whether two codes name one language.
+func SameLanguage(a, b string) bool {
 	if s, ok := same[a]; ok {
 		a = s
 	}

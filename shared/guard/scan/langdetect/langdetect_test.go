@@ -53,7 +53,7 @@ func TestFigures(t *testing.T) {
 	lines := strings.Split(texts, "\n")
 	for _, line := range lines {
 		want, text, _ := strings.Cut(line, "|")
-		if got, sure := Detect(text); Same(got, want) {
+		if got, sure := Detect(text); SameLanguage(got, want) {
 			right++
 		} else {
 			t.Logf("%s: %s, %.2f", want, got, sure)

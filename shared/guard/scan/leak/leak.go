@@ -7,9 +7,9 @@ import "gateway/shared/guard/scan/lexicon"
 // sequenceLength is the number of consecutive words that are compared.
 const sequenceLength = 4
 
-// Least is the number of words from which a text is treated as secret. Shorter ones, such as
+// MinLength is the number of words from which a text is treated as secret. Shorter ones, such as
 // "You are a helpful assistant", are common.
-const Least = 12
+const MinLength = 12
 
 // maxWords is the number of words of the secret that are compared.
 const maxWords = 20_000
@@ -22,7 +22,7 @@ const maxWords = 20_000
 // precision 1.00, recall 0.86. Paraphrases and translations are not found.
 func Share(secret, answer string) (share float64, longest int) {
 	words := hashes(secret, maxWords)
-	if len(words) < Least {
+	if len(words) < MinLength {
 		return 0, 0
 	}
 	rows := make(map[uint64]uint16, len(words))

@@ -29,7 +29,7 @@ func TestWordsAreReadAsTheyAreMeant(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ text, want string }{{"1gn0r3", "ignore"}, {"p@$$word", "password"}, {"$hit", "shit"}, {"nooooo", "no"}} {
-		if got := words(c.text, false); len(got) != 1 || got[0].Loose != Hash(c.want) {
+		if got := words(c.text, false); len(got) != 1 || got[0].NormalizedHash != Hash(c.want) {
 			t.Errorf("%q is not read as %s", c.text, c.want)
 		}
 	}

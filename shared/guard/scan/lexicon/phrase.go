@@ -154,10 +154,10 @@ func (p *Phrases) Find(hits []Hit, text string) []Hit {
 		if letters.count <= 1 { // separated letters of a word count as one word
 			m.place++
 		}
-		if !m.word(w.Hash, w.Start, w.End, 1) && w.Loose != 0 {
-			m.word(w.Loose, w.Start, w.End, 1)
+		if !m.word(w.Hash, w.Start, w.End, 1) && w.NormalizedHash != 0 {
+			m.word(w.NormalizedHash, w.Start, w.End, 1)
 		}
-		if w.Alone && before.Alone && before.End == w.Start {
+		if w.NoSpaces && before.NoSpaces && before.End == w.Start {
 			m.word(mix(before.Hash, w.letter), before.Start, w.End, 2)
 		}
 		before = w

@@ -9,15 +9,15 @@ import (
 type Word struct {
 	// Hash is the hash of the folded letters, see Hash.
 	Hash uint64
-	// Loose is the hash after reading digits as letters and reducing letters that are repeated
+	// NormalizedHash is the hash after reading digits as letters and reducing letters that are repeated
 	// three or more times; 0 if it is the same.
-	Loose      uint64
-	Start, End int
+	NormalizedHash uint64
+	Start, End     int
 	// One is the folded letter of a word of one letter, otherwise 0.
 	One byte
-	// Alone is set for a character of a script without spaces.
-	Alone  bool
-	letter uint64
+	// NoSpaces is set for a character of a script without spaces.
+	NoSpaces bool
+	letter   uint64
 	// Capital is set if the word begins with a capital letter.
 	Capital bool
 }
@@ -96,7 +96,7 @@ func (r *Reader) Next(w *Word) bool {
 // word reads the word at i. It returns false if there is none, and then r is after i.
 func (r *Reader) word(w *Word, i int) bool {
 	text := r.Text
-	w.Start, w.Loose, w.One, w.Alone = i, 0, 0, false
+	w.Start, w.NormalizedHash, w.One, w.NoSpaces = i, 0, 0, false
 	w.Capital = text[i] >= 'A' && text[i] <= 'Z'
 	h, last, run := uint64(seed), byte(0), 0
 	slow := false
@@ -130,7 +130,7 @@ func (r *Reader) word(w *Word, i int) bool {
 		return true
 	}
 	if slow {
-		w.Loose = loose(text[w.Start:i])
+		w.NormalizedHash = loose(text[w.Start:i])
 	}
 	return true
 }
@@ -177,7 +177,7 @@ loop:
 				break loop
 			}
 			w.Hash, w.End, r.at = mix(seed, uint64(c)), i+size, i+size
-			w.Alone, w.letter = true, uint64(c)
+			w.NoSpaces, w.letter = true, uint64(c)
 			return true
 		default:
 			f := fold(c, r.Accents)
@@ -226,7 +226,7 @@ func (r *Reader) finish(w *Word, letters []rune, mixed bool) {
 	}
 	w.Hash = h
 	if l != h {
-		w.Loose = l
+		w.NormalizedHash = l
 	}
 	if len(letters) == 1 && letters[0] < utf8.RuneSelf {
 		w.One = byte(letters[0])

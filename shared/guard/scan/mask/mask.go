@@ -193,9 +193,9 @@ func (r *Restorer) JSON(raw []byte) []byte {
 	return []byte(out + st.End())
 }
 
-// Hide replaces values by their tokens in a body for logs: the reverse of JSON. It also finds
+// Mask replaces values by their tokens in a body for logs: the reverse of JSON. It also finds
 // values in JSON within strings.
-func (r *Restorer) Hide(body []byte) []byte {
+func (r *Restorer) Mask(body []byte) []byte {
 	if r.Empty() {
 		return body
 	}

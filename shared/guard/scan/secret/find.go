@@ -9,9 +9,9 @@ import (
 
 // Options select what to find besides keys of known formats.
 type Options struct {
-	// Chance finds texts that look random: long ones anywhere, shorter ones after a name such
+	// Random finds texts that look random: long ones anywhere, shorter ones after a name such
 	// as password.
-	Chance bool
+	Random bool
 }
 
 // Labels of matches; a key of a service has the service's label.
@@ -119,7 +119,7 @@ func run(text string, from, end int, kinds uint8, o Options) (mask.Span, bool) {
 			rest, at = rest[next+1:], at+next+1
 		}
 	}
-	if !o.Chance {
+	if !o.Random {
 		return mask.Span{}, false
 	}
 	return findRandom(text, from, end, kinds)

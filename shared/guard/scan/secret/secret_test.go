@@ -71,7 +71,7 @@ func TestFigures(t *testing.T) {
 	}
 	right, wrong, missed := 0, 0, 0
 	for _, c := range cases {
-		got := Find(c.text, Options{Chance: true})
+		got := Find(c.text, Options{Random: true})
 		switch {
 		case len(got) == 1 && got[0].Label == c.want:
 			right++
@@ -99,7 +99,7 @@ func FuzzFind(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		end := 0
-		spans := Find(text, Options{Chance: true})
+		spans := Find(text, Options{Random: true})
 		for _, s := range spans {
 			if s.Start < end || s.End <= s.Start || s.End > len(text) || s.Label == "" {
 				t.Fatalf("%v behind %d of %d", s, end, len(text))
@@ -118,7 +118,7 @@ func BenchmarkFind(b *testing.B) {
 				b.SetBytes(int64(len(whole)))
 				b.ReportAllocs()
 				for b.Loop() {
-					Find(whole, Options{Chance: true})
+					Find(whole, Options{Random: true})
 				}
 			})
 		}
