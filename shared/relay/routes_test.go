@@ -247,3 +247,67 @@ func TestModelsOnBedrock(t *testing.T) {
 		}
 	}
 }
+
+// TestHedges requires that a slow target loses to the second one, that a fast one is alone, and
+// that the record has both attempts.
+func TestHedges(t *testing.T) {
+	t.Parallel()
+	g := relaytest.New(t, routes)
+	hedged := func(after string) []string {
+		return config(`{"strategy":{"mode":"fallback","hedge":{"enabled":true,"max_extra_cost":1,"after_ms":` + after + `}},"targets":[` + openAI("") + `,` + claude(`,"override_params":{"model":"claude-sonnet-4-5"}`) + `]}`)
+	}
+	for _, c := range []struct {
+		name, after string
+		script      []relaytest.Reply
+		index       string
+		calls       int
+	}{
+		{"the first is fast", "600000", []relaytest.Reply{ok(reply)}, "config.targets[0]", 1},
+		{"the first hangs", "1", []relaytest.Reply{{Hang: true}, ok(claudeReply)}, "config.targets[1]", 2},
+	} {
+		g.Script(c.script...)
+		got := g.Do("POST", chatPath, question, hedged(c.after)...)
+		if got.Status != 200 || got.Header.Get("X-Gateway-Last-Used-Option-Index") != c.index || !strings.Contains(got.Body, "Hello") || len(g.Calls()) != c.calls {
+			t.Errorf("%s: %d at %s: %s", c.name, got.Status, got.Header.Get("X-Gateway-Last-Used-Option-Index"), got.Body)
+		}
+		if r := g.Record(); len(r.Attempts) != c.calls || r.OptionIndex != c.index || r.Cost == 0 || r.ErrorCode != "" {
+			t.Errorf("%s: record of %d attempts at %s, cost %d, error %q", c.name, len(r.Attempts), r.OptionIndex, r.Cost, r.ErrorCode)
+		}
+	}
+}
+
+// TestDryRuns requires that a rehearsed request names its target, its body and its price, and
+// calls nothing.
+func TestDryRuns(t *testing.T) {
+	t.Parallel()
+	dry := relay.Route{
+		Method: "POST", Path: "/configs/dry-run", Endpoint: "configDryRun", BodyMode: relay.Unified, Scope: "configs.read", OrScopes: []string{"completions.write"},
+		NoModel: true, Free: true, NoOutput: true, Handler: &relay.DryRun{Routes: routes},
+		Check: func(body []byte) error { _, err := relay.ReadDryRun(body); return err },
+	}
+	g := relaytest.New(t, append([]relay.Route{dry}, routes...))
+	for _, c := range []struct {
+		name, body string
+		status     int
+		has        []string
+	}{
+		{"two targets", `{"config":` + fallback(openAI(""), claude(`,"override_params":{"model":"claude-sonnet-4-5","max_tokens":5}`)) + `,"path":"/chat/completions","body":` + question + `}`, 200, []string{"config.targets[0]", "openai", "gpt-4o"}},
+		{"no such route", `{"config":` + openAI("") + `,"path":"/nothing","body":{}}`, 400, []string{"path"}},
+		{"an invalid request", `{"config":` + openAI("") + `,"path":"/chat/completions","body":{"model":"gpt-4o"}}`, 200, []string{`"status":400`, "messages", `"sent":false`}},
+		{"no path", `{"config":` + openAI("") + `}`, 400, []string{"path"}},
+	} {
+		got := g.Do("POST", "/v1/configs/dry-run", c.body)
+		if got.Status != c.status || len(g.Calls()) != 0 {
+			t.Errorf("%s: %d %s", c.name, got.Status, got.Body)
+		}
+		for _, text := range c.has {
+			if !strings.Contains(got.Body, text) {
+				t.Errorf("%s: no %q in %s", c.name, text, got.Body)
+			}
+		}
+		if strings.Contains(got.Body, "sk-first") {
+			t.Errorf("%s: the credential is in %s", c.name, got.Body)
+		}
+		g.Records()
+	}
+}

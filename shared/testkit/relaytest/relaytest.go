@@ -40,6 +40,7 @@ type Reply struct {
 	Header http.Header
 	Body   string
 	Cut    bool // the connection breaks after Body
+	Hang   bool // there is no response before the request is canceled
 	Err    error
 }
 
@@ -160,21 +161,42 @@ func (g *Gateway) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		_ = req.Body.Close()
 	}
+	r, err := g.next(req, string(body))
+	if err != nil {
+		return nil, err
+	}
+	if r.Hang {
+		select {
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		case <-time.After(time.Minute):
+			return nil, errors.New("the request was not canceled")
+		}
+	}
+	if r.Status == 0 {
+		return nil, r.Err
+	}
+	return r.response(req), nil
+}
+
+// next records a call and returns its reply.
+func (g *Gateway) next(req *http.Request, body string) (Reply, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	host := req.URL.Host
 	if host == "" {
 		host = req.Host
 	}
-	g.calls = append(g.calls, Call{req.Method, req.URL.Scheme + "://" + host + req.URL.RequestURI(), req.Header.Clone(), string(body)})
+	g.calls = append(g.calls, Call{req.Method, req.URL.Scheme + "://" + host + req.URL.RequestURI(), req.Header.Clone(), body})
 	if len(g.replies) == 0 {
-		return nil, errors.New("the script has no further reply")
+		return Reply{}, errors.New("the script has no further reply")
 	}
 	r := g.replies[0]
 	g.replies = g.replies[1:]
-	if r.Status == 0 {
-		return nil, r.Err
-	}
+	return r, nil
+}
+
+func (r *Reply) response(req *http.Request) *http.Response {
 	h := r.Header.Clone()
 	if h == nil {
 		h = http.Header{}
@@ -192,7 +214,7 @@ func (g *Gateway) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{
 		Status: http.StatusText(r.Status), StatusCode: r.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: h, Body: io.NopCloser(from), ContentLength: -1, Request: req,
-	}, nil
+	}
 }
 
 // broken is a connection that has broken.
