@@ -174,7 +174,7 @@ func (f *family) replay(ctx context.Context, sc store.Scope, q *report.LogQuery,
 // readable returns the bodies that guardrails and conditions can evaluate: complete ones.
 func (f *family) readable(ctx context.Context, rec *usage.Record) (b replay.Bodies, err error) {
 	opened, err := f.open(ctx, rec)
-	if err != nil || opened.unreadable || opened.Truncated {
+	if err != nil || opened.unreadable || opened.Truncated || string(opened.Request) == usage.Withheld {
 		return b, err
 	}
 	return replay.Bodies{Request: opened.Request, Response: opened.Response}, nil

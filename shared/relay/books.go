@@ -8,6 +8,7 @@ import (
 
 	"gateway/shared/audit"
 	"gateway/shared/fault"
+	"gateway/shared/guard/content"
 	"gateway/shared/identity"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
@@ -101,6 +102,11 @@ func describe(c *call) {
 	describeWalk(c.relay, &c.plan, &c.guards, &c.rec)
 	describeAnswer(c)
 	describeCall(&c.rec, c.protocol)
+	if c.guards.Request != nil || !c.guards.Judged.All() {
+		if path := content.HidePath(c.rec.Path); path != c.rec.Path && (c.guards.Request != nil || withheld(c)) {
+			c.rec.Path = path
+		}
+	}
 }
 
 // describeWalk records the routing decisions, before settlement.
@@ -211,12 +217,37 @@ func showBodies(c *call, full, failed bool) {
 	if c.guards.Masked.Any() {
 		change = c.guards.Masked.MaskBody
 	}
+	if full && len(in) > 0 && withheld(c) {
+		in = []byte(usage.Withheld)
+		// A response that other requests composed repeats the request, or what their guardrails
+		// restored in it. Protocols judge their results themselves.
+		if c.protocol == nil && (!failed || c.reply.streams()) {
+			change = func([]byte) []byte { return []byte(usage.Withheld) }
+		}
+	}
 	var room [8]string
 	c.log.Bodies.SetExtras(record.Extras{
 		ResponseHeaders: c.reply.w.Header(), Change: change,
 		NoResponse: c.req.Route.Operation == provider.Embeddings && !failed, // vectors are long and not informative
 		Requests:   full, RequestHeaders: c.req.Req.Header, SensitiveHeaders: c.req.Headers.Sensitive, Request: in,
 	}, secretsOf(&c.target, room[:0]))
+}
+
+// withheld reports whether the request must not be stored: it has input guardrails that can deny
+// or change it, and they have not judged it, because it was rejected before or because other
+// requests were made of it, which they judged one by one.
+func withheld(c *call) bool {
+	if c.guards.Judged.All() || c.req.WS == nil || c.req.Org == nil { // without settings nothing was read
+		return false
+	}
+	targets, none := c.guards.Judged.Missed()
+	if none {
+		known := false
+		if targets, known = c.plan.Leaves(c.relay.sources); !known {
+			return true
+		}
+	}
+	return c.relay.guards.Withholds(c.req.Base, &c.req, &c.guards.Judged, targets)
 }
 
 // secretsOf returns the secrets of a target, appended to dst.

@@ -3,6 +3,7 @@ package relay
 import (
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"gateway/shared/egress"
@@ -166,6 +167,12 @@ func refuse(c *call, err error) {
 		return // the stream has sent it already
 	}
 	sendFault(c, f)
+}
+
+// streams reports whether the response is a stream of events.
+func (r *reply) streams() bool {
+	kind := r.w.Header()["Content-Type"]
+	return len(kind) > 0 && strings.HasPrefix(kind[0], eventStream[0])
 }
 
 // head sends the status line once.

@@ -32,6 +32,7 @@ import (
 // client's body after the target's config. If they change it, the changed body is sent.
 func guardInput(r *Relay, tg *target.Target, gs *guardrail.State, leaf *route.Leaf) error {
 	if !guardrail.HasGuardrails(leaf, tg.Req) {
+		gs.Judged.Elsewhere()
 		return nil
 	}
 	changed, err := gs.Input(r.guards, tg, leaf, requestContent(tg), images(r, tg.Req))

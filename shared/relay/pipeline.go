@@ -201,6 +201,7 @@ func fresh(c *call) {
 
 // prepare resolves the target of a leaf and builds the body for it.
 func prepare(c *call, leaf *route.Leaf) ([]byte, error) {
+	c.guards.Judged.Begin(leaf)
 	if err := target.Choose(&c.target, leaf); err != nil {
 		return nil, err
 	}

@@ -103,6 +103,7 @@ func (d *sessionController) Reserve(what *session.ResponseLimits) (session.Reser
 	if err == nil {
 		wants(&c.target, &c.bill, what)
 		c.body.SetMessage(append([]byte(nil), what.Event...)) // the connection reuses its memory
+		c.guards.Judged.Elsewhere()                           // by those of the session
 		err = c.bill.LimitTarget()
 	}
 	if err != nil {

@@ -27,6 +27,10 @@ type Bodies struct {
 	Truncated       bool   // a body exceeded the log's limit
 }
 
+// Withheld replaces a body in the log that guardrails could have denied or changed and have not
+// judged.
+const Withheld = `{"withheld":"The input guardrails of this request did not judge it"}`
+
 // Versions of the encoding: a version, a flag byte, then the parts. In the plain version
 // a part is its length and its bytes. In the packed one the length is shifted left by one
 // bit; the lowest bit is set if the part is an S2 block, which follows its own length (4

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"gateway/shared/fault"
@@ -205,6 +206,13 @@ func (hs Hooks) Blocks(exempts func(names []string) bool) *Hook {
 		}
 	}
 	return nil
+}
+
+// Decide reports whether a hook denies, or has a check that can change texts.
+func (hs Hooks) Decide() bool {
+	return slices.ContainsFunc(hs, func(h *Hook) bool {
+		return h.Deny || slices.ContainsFunc(h.checks, func(c check) bool { return !c.local || c.mutates })
+	})
 }
 
 // runs reports whether the check runs in a phase: some checks need a request.

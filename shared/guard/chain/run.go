@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -118,6 +119,20 @@ func (hs Hooks) Distinct() Hooks {
 	for _, h := range hs {
 		if !seen[h.print] {
 			seen[h.print] = true
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// Without returns the hooks that are equivalent to none of the others.
+func (hs Hooks) Without(others Hooks) Hooks {
+	if len(others) == 0 {
+		return hs
+	}
+	var out Hooks
+	for _, h := range hs {
+		if !slices.ContainsFunc(others, func(o *Hook) bool { return o.print == h.print }) {
 			out = append(out, h)
 		}
 	}

@@ -146,6 +146,18 @@ var queryNames = func() map[string]treatment {
 	return out
 }()
 
+// HidePath returns an escaped path with a star in place of each segment that Address would return
+// as a text.
+func HidePath(escaped string) string {
+	segments := strings.Split(escaped, "/")
+	for i, s := range segments {
+		if plain, err := url.PathUnescape(s); err != nil || !isIdentifier([]byte(plain)) {
+			segments[i] = "*"
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
 // Address returns the texts of a decoded path and of a query string as a JSON object, or nil if
 // there are none. Segments of the path that can be identifiers are not texts. A malformed query is
 // one text.

@@ -221,6 +221,7 @@ func (s *State) JudgeCall(m *Deps, q *admission.Request, kind, name string, meta
 		runAside(s, beside, guard.Before)
 	}
 	o := in.Run(admission.ClientContext(q), guard.Before, &s.call)
+	s.Judged.complete(in)
 	s.input(&o, o.Body)
 	if o.Denied {
 		s.Verdict = Verdict{denied: true}

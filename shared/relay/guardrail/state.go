@@ -35,6 +35,7 @@ type State struct {
 	Verdict  Verdict      // on the target
 	Masked   MaskedValues // from the request
 	Entries  HookEntries  // of all targets that were tried
+	Judged   Judged       // whether input guardrails have judged the request
 
 	means   *Deps
 	live    *Live // of a session
@@ -53,7 +54,7 @@ func (s *State) ResetTarget() {
 	if !s.Enabled {
 		return
 	}
-	*s = State{means: s.means, Entries: s.Entries, Request: s.Request, budget: s.budget}
+	*s = State{means: s.means, Entries: s.Entries, Judged: s.Judged, Request: s.Request, budget: s.budget}
 }
 
 // time returns the time that the local checks of the request share.
@@ -133,6 +134,9 @@ func (s *State) Input(m *Deps, t *target.Target, leaf *route.Leaf, body Content,
 	}
 	// The verdict on the request is not needed once the client has disconnected.
 	o := in.Run(admission.ClientContext(t.Body.Req), guard.Before, &s.call)
+	if !body.Judged {
+		s.Judged.complete(in)
+	}
 	changed, own := o.Body, body.IsBody
 	if changed != nil && len(body.Query) > 0 {
 		if now, ok := withoutQuery(changed, body.JSON, body.Query); ok {

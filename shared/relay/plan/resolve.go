@@ -46,8 +46,8 @@ func (p *Plan) fill() error {
 	return p.Body.SetPrompt(by)
 }
 
-// resolve finds the tree of targets: the request's config, else the key's default, else the
-// workspace's for user keys, else its default config, else the one named by headers and model.
+// resolve finds the tree of targets: that of the request's config, else the one named by headers
+// and model.
 func (p *Plan) resolve(from *Sources) error {
 	if p.BuiltIn = p.Req.Route.BuiltIn && p.Req.Headers.Provider == OwnProvider; p.BuiltIn {
 		return nil
@@ -58,29 +58,67 @@ func (p *Plan) resolve(from *Sources) error {
 	if err := p.Requested.Read(p.Req.Req.Header); err != nil {
 		return err
 	}
-	sent := strings.TrimSpace(p.Req.Headers.Config)
+	name := p.configName()
 	switch {
 	case p.Req.Settles() && strings.HasPrefix(p.Req.Headers.Provider, "@"):
 		p.startWalk(headerTree, nil, nil, nil) // the target of the earlier work is known
 		return nil
-	case sent != "" && p.Req.Principal.Defaults.RefusesConfig():
+	case strings.TrimSpace(p.Req.Headers.Config) != "" && p.Req.Principal.Defaults.RefusesConfig():
 		return fault.New(fault.ConfigOverrideRefused, "x-gateway-config", "Requests with this API key must not contain a config")
-	case strings.HasPrefix(sent, "{"):
-		return p.inlineConfig(from, sent)
-	case sent != "":
-		return p.useConfig(from, sent)
-	case p.Req.Principal.Defaults.ConfigID != "":
-		return p.useConfig(from, p.Req.Principal.Defaults.ConfigID)
-	case p.Req.WS.Defaults.UserAPIKeyConfig != "" && p.Req.Principal.UserID != "":
-		return p.useConfig(from, p.Req.WS.Defaults.UserAPIKeyConfig)
-	case p.Req.WS.DefaultConfig != "":
-		return p.useConfig(from, p.Req.WS.DefaultConfig)
+	case strings.HasPrefix(name, "{"):
+		return p.inlineConfig(from, name)
+	case name != "":
+		return p.useConfig(from, name)
 	case p.Req.Route.BuiltIn && p.Req.Headers.Provider == "" && p.Req.Headers.VirtualKey == "" && p.Body.Slug == "":
 		p.BuiltIn = true
 		return nil
 	}
 	p.startWalk(headerTree, nil, nil, nil)
 	return nil
+}
+
+// configName returns the config of the request, its text or its id or slug: the request's own, else
+// the key's default, else the workspace's for user keys, else its default config; empty if there
+// is none.
+func (p *Plan) configName() string {
+	ws := p.Req.WS
+	switch sent := strings.TrimSpace(p.Req.Headers.Config); {
+	case sent != "":
+		return sent
+	case p.Req.Principal.Defaults.ConfigID != "":
+		return p.Req.Principal.Defaults.ConfigID
+	case ws.Defaults.UserAPIKeyConfig != "" && p.Req.Principal.UserID != "":
+		return ws.Defaults.UserAPIKeyConfig
+	}
+	return ws.DefaultConfig
+}
+
+// Leaves returns the targets of the request's config, nil if it has none, also for a request that
+// was rejected before Resolve. known is false if the config cannot be read.
+func (p *Plan) Leaves(from *Sources) (leaves []*route.Leaf, known bool) {
+	if p.Traversal != nil {
+		return p.Traversal.Leaves(), true
+	}
+	name := p.configName()
+	switch {
+	case name == "":
+		return nil, true
+	case strings.HasPrefix(name, "{"):
+		tree, err := compileInline(name)
+		if err != nil {
+			return nil, false
+		}
+		return tree.Leaves(), true
+	}
+	cfg, ok, err := saved.LoadConfig(p.Req.Base, p.Req.View, p.Req.Principal.Scope, name)
+	if err != nil || !ok {
+		return nil, false
+	}
+	tree, err := cfg.Compile(p.Req.Base, from.Sealer)
+	if err != nil {
+		return nil, false
+	}
+	return tree.Leaves(), true
 }
 
 // Follow starts the traversal of a tree that no request named.
@@ -129,24 +167,9 @@ func (p *Plan) checkInline() error {
 
 // inlineConfig compiles the config of the header.
 func (p *Plan) inlineConfig(from *Sources, text string) error {
-	if len(text) > maxInlineConfig {
-		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "must have at most %d bytes; save larger configs", maxInlineConfig)
-	}
-	cfg, details := route.Parse([]byte(text), route.Lenient)
-	if len(details) > 0 {
-		return invalidConfig(details)
-	}
-	for _, g := range cfg.Guardrails() {
-		for _, d := range guard.UnknownParameters(g.Raw) {
-			details = append(details, fault.Detail{Field: g.Field + "." + d.Field, Message: d.Message})
-		}
-	}
-	if len(details) > 0 {
-		return invalidConfig(details)
-	}
-	tree, details := cfg.Compile()
-	if len(details) > 0 {
-		return invalidConfig(details)
+	tree, err := compileInline(text)
+	if err != nil {
+		return err
 	}
 	p.Config = UsedConfig{Mode: tree.Mode(), RefusalEvents: tree.RefusalEvents()}
 	var sticky route.Sticky
@@ -156,6 +179,30 @@ func (p *Plan) inlineConfig(from *Sources, text string) error {
 	}
 	p.startWalk(tree, nil, sticky, p.measures(from, tree))
 	return nil
+}
+
+// compileInline compiles a config in a header.
+func compileInline(text string) (*route.Tree, error) {
+	if len(text) > maxInlineConfig {
+		return nil, fault.Newf(fault.InvalidConfig, "x-gateway-config", "must have at most %d bytes; save larger configs", maxInlineConfig)
+	}
+	cfg, details := route.Parse([]byte(text), route.Lenient)
+	if len(details) > 0 {
+		return nil, invalidConfig(details)
+	}
+	for _, g := range cfg.Guardrails() {
+		for _, d := range guard.UnknownParameters(g.Raw) {
+			details = append(details, fault.Detail{Field: g.Field + "." + d.Field, Message: d.Message})
+		}
+	}
+	if len(details) > 0 {
+		return nil, invalidConfig(details)
+	}
+	tree, details := cfg.Compile()
+	if len(details) > 0 {
+		return nil, invalidConfig(details)
+	}
+	return tree, nil
 }
 
 func invalidConfig(details []fault.Detail) error {
