@@ -9,8 +9,9 @@ import (
 	"gateway/shared/store"
 )
 
-// TestContentStopsWithTheRightsOfItsAuthor takes the right to read all logs from whoever changed
-// a destination of telemetry last, in each way in which it can be lost.
+// TestContentStopsWithTheRightsOfItsAuthor takes the right to read all logs from whoever chose the
+// address of a destination of telemetry, in each way in which it can be lost. No change by others
+// resumes the content without the address.
 func TestContentStopsWithTheRightsOfItsAuthor(t *testing.T) {
 	t.Parallel()
 	in := install(t, nil)
@@ -64,9 +65,17 @@ func TestContentStopsWithTheRightsOfItsAuthor(t *testing.T) {
 		if c.lose(id); sent(of, made) {
 			t.Errorf("%s: content is still sent", name)
 		}
-		in.must("PUT", "/telemetry-destinations/"+made, rootKey, `{"include_content":true}`)
+		for _, body := range []string{`{"name":"renamed"}`, `{"status":"disabled"}`, `{"status":"active"}`, `{"headers":"a=b"}`, `{"signals":["traces"]}`} {
+			if in.must("PUT", "/telemetry-destinations/"+made, rootKey, body); body != `{"status":"disabled"}` && sent(of, made) {
+				t.Errorf("%s: content is sent again after %s", name, body)
+			}
+		}
+		if status, got := in.request("PUT", "/telemetry-destinations/"+made, rootKey, []byte(`{"include_content":true}`)); status != 400 {
+			t.Errorf("%s: content is turned on without the address: %d %s", name, status, got)
+		}
+		in.must("PUT", "/telemetry-destinations/"+made, rootKey, `{"include_content":true,"endpoint":"https://c.example.com"}`)
 		if !sent(of, made) {
-			t.Errorf("%s: no content after an owner's change", name)
+			t.Errorf("%s: no content after an owner confirmed the address", name)
 		}
 	}
 	org := store.Scope{Org: "first"}

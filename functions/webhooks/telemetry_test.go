@@ -119,7 +119,7 @@ func TestContentNeedsTheRightToReadAllBodies(t *testing.T) {
 			try(h.Do("POST", telemetryPath, by, goodDestination))
 			off := strings.Replace(goodDestination, `"include_content":true`, `"include_content":false`, 1)
 			own := telemetryPath + "/" + h.Do("POST", telemetryPath, key, off).OK().Text("id")
-			try(h.Do("PUT", own, by, `{"include_content":true}`))
+			try(h.Do("PUT", own, by, `{"include_content":true,"endpoint":"https://collector.example.com/otlp","headers":null}`))
 			of := telemetryPath + "/" + h.Do("POST", telemetryPath, key, goodDestination).OK().Text("id")
 			try(h.Do("PUT", of, by, `{"name":"y"}`))
 			try(h.Do("PUT", of, by, `{"endpoint":"https://attacker.example.com","headers":null}`))

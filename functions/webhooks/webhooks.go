@@ -236,7 +236,7 @@ var readsLogs = []string{"logs.read", "logs.view"}
 
 // mayShowContent returns a 403 if a destination would receive the bodies of requests that
 // its author may not read: those of all users. It applies to every change that leaves an
-// active destination with content, so that the user who changed it last may read them.
+// active destination with content.
 func mayShowContent(c *admin.Call, ch *destination) error {
 	if !ch.Form.Content || ch.Rec.Status == observe.StatusDisabled {
 		return nil
@@ -255,6 +255,24 @@ func mayShowContent(c *admin.Call, ch *destination) error {
 	return fault.New(fault.NotAllowed, "include_content", "include_content requires the permission to read the logs of all users with their bodies; set it to false")
 }
 
+// confirmContent records who chose where the content goes: the caller that states the endpoint in
+// the same call. Other changes leave that author, so that content which stopped with the
+// permissions of its author does not resume at a host that the caller has not confirmed.
+func confirmContent(c *admin.Call, ch *destination) error {
+	switch d := ch.Form; {
+	case !d.Content:
+		d.ContentBy = ""
+	case c.Body.HasValue("endpoint"):
+		d.ContentBy = c.Actor()
+	case ch.OldForm.Content:
+		d.ContentBy = ch.OldForm.ContentAuthor(ch.Old)
+	}
+	if ch.Form.Content && c.Body.HasValue("include_content") && ch.Form.ContentBy != c.Actor() {
+		return fault.Invalid("endpoint", "is required in the same call to have content sent on behalf of another user or key than before")
+	}
+	return nil
+}
+
 func (f *family) beforeDestination(c *admin.Call, _ *resource.Tx, ch *destination) error {
 	if c.Body.HasValue("endpoint") {
 		u, err := f.CheckURL(ch.Form.Endpoint, "endpoint")
@@ -266,7 +284,10 @@ func (f *family) beforeDestination(c *admin.Call, _ *resource.Tx, ch *destinatio
 		}
 		ch.Form.Endpoint = u.String()
 	}
-	if err := mayShowContent(c, ch); err != nil || !ch.Creates() {
+	if err := mayShowContent(c, ch); err != nil {
+		return err
+	}
+	if err := confirmContent(c, ch); err != nil || !ch.Creates() {
 		return err
 	}
 	there, err := c.Resources.List(c.Context, ch.Rec.Scope, observe.KindDestination)

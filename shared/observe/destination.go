@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -46,8 +47,16 @@ type Destination struct {
 	OptIn       string            `json:"semconv_stability_opt_in,omitempty" max:"255"`
 	Temporality string            `json:"metrics_temporality,omitempty" max:"16"` // Delta or Cumulative; "" for Delta
 	Attributes  map[string]string `json:"resource_attributes,omitempty" max:"64" each:"max=255"`
+	// ContentBy is who last stated the endpoint for content; empty without content, and in
+	// destinations from before it was stored.
+	ContentBy string `json:"content_by,omitempty"`
 	// Masked is shown by reads in place of the sealed headers.
 	Masked map[string]string `json:"masked,omitempty"`
+}
+
+// ContentAuthor returns the user or the key that chose where the content goes.
+func (d *Destination) ContentAuthor(rec *resource.Record) string {
+	return cmp.Or(d.ContentBy, rec.UpdatedBy, rec.CreatedBy)
 }
 
 // Validate returns the errors of the destination.

@@ -21,7 +21,7 @@ type Stored struct {
 	Resources *resource.Resources
 	Sealer    seal.Sealer
 	// MayRead reports whether a user or a key, by its id, may read the content of all requests
-	// of a scope now. Content is only sent while whoever changed a destination last may.
+	// of a scope now. Content is only sent while the author of a destination may.
 	MayRead func(ctx context.Context, sc store.Scope, author string) (bool, error)
 
 	mu    sync.Mutex
@@ -101,12 +101,8 @@ func (s *Stored) target(ctx context.Context, rec *resource.Record) (Target, erro
 		return t, fmt.Errorf("observe: destination %s: %w", rec.ID, err)
 	}
 	if t.Content {
-		author := rec.UpdatedBy
-		if author == "" {
-			author = rec.CreatedBy
-		}
 		var err error
-		if t.Content, err = s.MayRead(ctx, rec.Scope, author); err != nil {
+		if t.Content, err = s.MayRead(ctx, rec.Scope, t.ContentAuthor(rec)); err != nil {
 			return t, err
 		}
 	}
