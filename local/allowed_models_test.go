@@ -37,6 +37,12 @@ func TestAllowedModelsHoldForWhatIsPassedThrough(t *testing.T) {
 		{"/proxy/chat/completions", `{"model":"small","fallbacks":["big"]}`, 403, nil},
 		{"/proxy/chat/completions", `{"model":"small","fallbacks":["small"]}`, 200, nil},
 		{"/proxy/chat/completions", `{"model":"small","models":["big"]}`, 403, nil},
+		{"/proxy/chat/completions", `{"model":"small","preset":"theirs"}`, 403, nil}, // OpenRouter stores presets with their models
+		{"/proxy/chat/completions", `{"model":"small","preset":null}`, 200, nil},
+		{"/proxy/chat/completions", `{"model":"whisper-1@preset/theirs"}`, 403, nil},
+		{"/chat/completions", `{"model":"small","preset":"theirs","messages":[{"role":"user","content":"x"}]}`, 403, nil},
+		{"/chat/completions", `{"model":"whisper-1@preset/theirs","messages":[{"role":"user","content":"x"}]}`, 403, nil},
+		{"/chat/completions", `{"messages":[{"role":"user","content":"x"}]}`, 403, []string{"X-Gateway-Config", strings.Replace(override, `"small"`, `"small","preset":"theirs"`, 1)}},
 		{"/proxy/engines/small/completions", `{"model":"big"}`, 403, nil},
 		{"/proxy/chat/completions", `{"model":"big"}`, 403, []string{"Content-Type", "text/plain"}},
 		{"/proxy/engines/small/completions", `{"model":"big"}`, 403, []string{"Content-Type", "application/x-protobuf"}},
@@ -71,6 +77,42 @@ func TestAllowedModelsHoldForWhatIsPassedThrough(t *testing.T) {
 		}
 		before := host.requests.Load()
 		got := r.call("POST", c.path, c.body, headers...)
+		if sent := host.requests.Load() != before; got.status != c.want || sent && got.status == 403 {
+			t.Errorf("%s %.200q: %d %s", c.path, c.body, got.status, got.body)
+		}
+	}
+}
+
+// TestModelsOfIntegrationsHoldForEveryModelOfABody names a model that the integration does not
+// enable in each place besides the outermost one.
+func TestModelsOfIntegrationsHoldForEveryModelOfABody(t *testing.T) {
+	t.Parallel()
+	host := &everything{}
+	server := httptest.NewServer(host)
+	t.Cleanup(server.Close)
+	r := start(t)
+	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"few","slug":"few","ai_provider_id":"openai","key":"k","configurations":{"custom_host":%q}}`, server.URL))
+	r.admin("PUT", "/integrations/few/workspaces", fmt.Sprintf(`{"workspaces":[{"id":%q,"enabled":true}]}`, r.workspace()))
+	r.admin("PUT", "/integrations/few/models", `{"allow_all_models":false,"models":[{"slug":"small","enabled":true}]}`)
+	for _, c := range []struct {
+		path, body string
+		want       int
+		headers    []string
+	}{
+		{"/proxy/chat/completions", `{"model":"small"}`, 200, nil},
+		{"/proxy/chat/completions", `{"model":"big"}`, 403, nil},
+		{"/proxy/chat/completions", `{"model":"small","models":["big"]}`, 403, nil},
+		{"/proxy/chat/completions", `{"model":"small","fallbacks":["big"]}`, 403, nil},
+		{"/proxy/chat/completions", `{"model":"small","preset":"theirs"}`, 403, nil},
+		{"/proxy/responses", `{"model":"small","tools":[{"type":"image_generation","model":"big"}]}`, 403, nil},
+		{"/proxy/messages/batches", `{"requests":[{"custom_id":"a","params":{"model":"big"}}]}`, 403, nil},
+		{"/proxy/engines/big/completions", `{"prompt":"x"}`, 403, nil},
+		{"/chat/completions", `{"model":"small","models":["big"],"messages":[{"role":"user","content":"x"}]}`, 403, nil},
+		{"/responses", `{"model":"small","input":"x","tools":[{"type":"image_generation","model":"big"}]}`, 403, nil},
+		{"/audio/transcriptions", form("model", "small", "models[]", "big", "file", "a:b"), 403, formType},
+	} {
+		before := host.requests.Load()
+		got := r.call("POST", c.path, c.body, append([]string{"X-Gateway-Provider", "@few"}, c.headers...)...)
 		if sent := host.requests.Load() != before; got.status != c.want || sent && got.status == 403 {
 			t.Errorf("%s %.200q: %d %s", c.path, c.body, got.status, got.body)
 		}

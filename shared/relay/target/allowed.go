@@ -1,6 +1,7 @@
 package target
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -53,12 +54,20 @@ func hidden(tg *Target) bool {
 	return tg.Req.Route.AnyModel || (tg.Choice.Model == "" || tg.Body.Form != nil && tg.Body.Form.Nameless) && (tg.Body.UnknownModel || prompted(tg))
 }
 
-// mayCall checks the models that the request names against those that the settings allow.
+// listed reports whether the settings list the models that may be called. Then a request with
+// models that cannot be read is rejected.
+func listed(tg *Target) bool { return len(tg.Req.Org.Settings.AllowedModels) > 0 }
+
+// limited reports whether the settings, or the integration of the target, allow some models only.
+func limited(tg *Target) bool { return listed(tg) || tg.Choice.limited != nil }
+
+// mayCall checks the models that the request names against those that the settings and the
+// integration of the target allow.
 func mayCall(tg *Target, p *provider.Provider) error {
-	if len(tg.Req.Org.Settings.AllowedModels) == 0 {
+	if !limited(tg) {
 		return nil
 	}
-	if hidden(tg) && !(tg.Req.Route.BodyMode == routes.Raw && tg.Body.Multipart()) {
+	if listed(tg) && hidden(tg) && !(tg.Req.Route.BodyMode == routes.Raw && tg.Body.Multipart()) {
 		return fault.New(fault.ModelNotAllowed, "model", "The settings allow only some models, and the model of this body cannot be read; send it as plain JSON, and not as rows of a batch")
 	}
 	if err := tg.MayCall(p, tg.Choice.Model); err != nil {
@@ -111,7 +120,7 @@ func mayCallPassed(tg *Target, p *provider.Provider) error {
 			}
 			named = named || len(modelsInForm(f)) > 0
 		}
-	case tg.Body.UnknownModel && !isMedia(kind):
+	case tg.Body.UnknownModel && listed(tg) && !isMedia(kind):
 		return fault.New(fault.ModelNotAllowed, "content-type", "The settings allow some models only, and the models of this body cannot be read; send it as plain JSON")
 	case len(tg.Body.In) > 0 && !tg.Body.UnknownModel:
 		others, err := otherModels(tg.Body.In)
@@ -122,6 +131,9 @@ func mayCallPassed(tg *Target, p *provider.Provider) error {
 			return err
 		}
 		named = named || slices.ContainsFunc(others, func(r reference.Reference) bool { return namesBelow(tg.Body.RawPath(), p.ID, r.Field) })
+	}
+	if !listed(tg) {
+		return nil
 	}
 	if field := RowsFile(tg.Body.RawPath(), tg.Body.In); field != "" {
 		return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and the models of rows in a file cannot be read")
@@ -189,7 +201,7 @@ func mayCallInForm(tg *Target, p *provider.Provider, f *form.Form, replaced bool
 	if err := mayCallEach(tg, p, named); err != nil {
 		return err
 	}
-	if at := tg.Body.StoredPath(); !at.TakesUploads() || at.Ambiguous {
+	if at := tg.Body.StoredPath(); listed(tg) && (!at.TakesUploads() || at.Ambiguous) {
 		if field := modelFile(f); field != "" {
 			return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and %s is a file; send it as a field of text", field)
 		}
@@ -252,7 +264,7 @@ func pathModels(escapedPath string) (models []string) {
 // mayCallAll checks every model that a body names against those that the settings allow:
 // of fallbacks, of tools, of rows.
 func mayCallAll(tg *Target, p *provider.Provider, body []byte) error {
-	if len(tg.Req.Org.Settings.AllowedModels) == 0 || len(body) == 0 {
+	if !limited(tg) || len(body) == 0 {
 		return nil
 	}
 	others, err := otherModels(body)
@@ -277,13 +289,25 @@ func mayCallEach(tg *Target, p *provider.Provider, named []reference.Reference) 
 func otherModels(body []byte) ([]reference.Reference, error) {
 	found, err := reference.Find(body)
 	if err != nil || len(found) >= reference.Max {
-		return nil, fault.New(fault.ModelNotAllowed, "body", "The settings allow some models only, and the models of this body cannot be read; send it as plain JSON")
+		return nil, fault.New(fault.ModelNotAllowed, "body", "Some models only are allowed, and the models of this body cannot be read; send it as plain JSON")
+	}
+	if namesPreset(body) {
+		return nil, fault.New(fault.ModelNotAllowed, "preset", "Some models only are allowed, and the model of a preset that the provider stores cannot be read; name the model and its parameters in the request")
 	}
 	others := slices.DeleteFunc(found, func(r reference.Reference) bool { return r.Kind != reference.Model || r.Field == "model" })
 	for i := range others {
 		others[i].ID = plainModel(others[i].ID)
 	}
 	return others, nil
+}
+
+// namesPreset reports whether a body names a preset, which the provider stores with its models:
+// OpenRouter reads it from a field of its own, or from the end of the model.
+func namesPreset(body []byte) bool {
+	var of struct{ Preset, Model any }
+	_ = json.Unmarshal(body, &of) // as far as it can be read
+	name, _ := of.Model.(string)
+	return of.Preset != nil && of.Preset != "" || strings.Contains(name, "@preset/")
 }
 
 // plainModel returns the name of a model without the collection that Google and Bedrock
@@ -300,17 +324,24 @@ func plainModel(name string) string {
 // maxListed is how many allowed models a rejection lists.
 const maxListed = 20
 
-// MayCall rejects a model that the settings do not allow; "" is none.
+// MayCall rejects a model that the settings or the integration of the target do not allow; "" is
+// none.
 func (tg *Target) MayCall(p *provider.Provider, model string) error {
-	if model == "" || tg.Req.Org.Settings.AllowsModel(p.ID, model) {
+	switch {
+	case model == "":
+		return nil
+	case tg.Req.Org.Settings.AllowsModel(p.ID, model):
+		if tg.Choice.limited != nil {
+			return tg.Choice.limited.Allows(model)
+		}
 		return nil
 	}
 	allowed := tg.Req.Org.Settings.AllowedModels
-	listed := strings.Join(allowed[:min(maxListed, len(allowed))], ", ")
+	names := strings.Join(allowed[:min(maxListed, len(allowed))], ", ")
 	if len(allowed) > maxListed {
-		listed += ", ..."
+		names += ", ..."
 	}
-	return fault.Newf(fault.ModelNotAllowed, "model", "The settings do not allow the model %q of %s; allowed are %s", fault.Clip(model, 300), p.ID, listed)
+	return fault.Newf(fault.ModelNotAllowed, "model", "The settings do not allow the model %q of %s; allowed are %s", fault.Clip(model, 300), p.ID, names)
 }
 
 // bodyModels are the ends of paths at which providers read the model from the body, in lower

@@ -73,6 +73,9 @@ func chooseSaved(tg *Target, slug string) error {
 	if err := named(tg, s.Provider); err != nil {
 		return err
 	}
+	if s.Integration.Restricts() {
+		tg.Choice.limited = s
+	}
 	if err := mayCall(tg, s.Provider); err != nil {
 		return err
 	}

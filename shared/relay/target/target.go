@@ -96,6 +96,7 @@ type Choice struct {
 	Prompt    *prompt.Filled            // the saved prompt of the body; nil: the client wrote it
 	Isolation ownership.TenantIsolation // isolates the objects of workspaces at the saved provider
 	Saved     *saved.Provider           // nil with a credential of the request or of the config
+	limited   *saved.Provider           // set before Saved, if its integration allows some models only
 	rotates   rotating                  // of a saved provider with several credentials
 	Target    provider.Target
 	Traits    chat.Traits
