@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 )
@@ -25,6 +26,10 @@ type Budget struct {
 
 // NewBudget returns a budget of LocalTime.
 func NewBudget() *Budget { return &Budget{left: LocalTime} }
+
+// NewPatientBudget returns a budget for work that is no request: it does not end, and searches
+// under it have no time limit, so that a verdict does not depend on the speed of the machine.
+func NewPatientBudget() *Budget { return &Budget{left: math.MaxInt64 / 2} }
 
 // Spend calls f with a context that ends when the budget is spent, and deducts the time that
 // f took. It returns ErrTime without calling f if nothing is left or ctx has ended.

@@ -24,6 +24,9 @@ const (
 	// shortTime is the time limit of a search that begins when less than MatchTime is left. The
 	// engine cannot be interrupted, and its clock ticks every 100 ms.
 	shortTime = 20 * time.Millisecond
+	// patientFrom is the remaining time of a context from which on a search has no limit of its
+	// own: its caller is no request, and would rather wait than get no verdict.
+	patientFrom = time.Hour
 )
 
 // Regex is a compiled JavaScript regular expression. A search ends after MatchTime, or earlier
@@ -31,6 +34,7 @@ const (
 type Regex struct {
 	full  *regexp2.Regexp
 	short func() *regexp2.Regexp // the same with shortTime; rarely needed
+	slow  func() *regexp2.Regexp // the same without a limit, see patientFrom
 }
 
 // String returns the source of the pattern.
@@ -44,8 +48,13 @@ func (p *Regex) engine(ctx context.Context) (*regexp2.Regexp, error) {
 	if ctx.Err() != nil {
 		return nil, ErrTime
 	}
-	if at, ok := ctx.Deadline(); ok && time.Until(at) < MatchTime {
-		return p.short(), nil
+	if at, ok := ctx.Deadline(); ok {
+		switch left := time.Until(at); {
+		case left < MatchTime:
+			return p.short(), nil
+		case left > patientFrom:
+			return p.slow(), nil
+		}
 	}
 	return p.full, nil
 }
@@ -149,11 +158,14 @@ func compile(pattern, flags string) (*Regex, error) {
 		return nil, errors.New("is not a regular expression of JavaScript: " + patternError(err))
 	}
 	re.MatchTimeout = MatchTime
-	return &Regex{full: re, short: sync.OnceValue(func() *regexp2.Regexp {
-		re := regexp2.MustCompile(pattern, options)
-		re.MatchTimeout = shortTime
-		return re
-	})}, nil
+	within := func(limit time.Duration) func() *regexp2.Regexp {
+		return sync.OnceValue(func() *regexp2.Regexp {
+			re := regexp2.MustCompile(pattern, options)
+			re.MatchTimeout = limit
+			return re
+		})
+	}
+	return &Regex{full: re, short: within(shortTime), slow: within(regexp2.DefaultMatchTimeout)}, nil
 }
 
 // patternError returns the engine's message without the pattern at its end.

@@ -73,7 +73,7 @@ var fragments = []string{
 // stream sends a text in pieces through the hooks of a stream.
 func stream(hooks chain.Hooks, pieces []string) (sent string, denied bool, err error) {
 	s := &State{Enabled: true, hooks: found{out: hooks}, ctx: context.Background()}
-	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now, Stream: true, Budget: guard.NewBudget()}
+	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now, Stream: true, Budget: guard.NewPatientBudget()}
 	traits := &chat.Traits{}
 	client := openai.Chat{}
 	dec := s.Decoder(client.NewStreamDecoder(traits), Shape{Client: client, Options: chat.Options{Model: "m"}, Traits: traits})
@@ -109,7 +109,7 @@ func stream(hooks chain.Hooks, pieces []string) (sent string, denied bool, err e
 // whole judges a complete text.
 func whole(hooks chain.Hooks, text string) (now string, denied bool) {
 	s := &State{Enabled: true, hooks: found{out: hooks}, ctx: context.Background()}
-	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now}
+	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now, Budget: guard.NewPatientBudget()}
 	now, f := newPassing(s, hooks).text(text)
 	return now, f != nil
 }
