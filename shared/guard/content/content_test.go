@@ -1,6 +1,7 @@
 package content
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,4 +152,20 @@ func FuzzTexts(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestMetadataOfToolResultsIsText: clients of MCP servers show _meta of results; that of requests
+// and of model responses is bookkeeping.
+func TestMetadataOfToolResultsIsText(t *testing.T) {
+	t.Parallel()
+	const body = `{"content":[{"type":"text","text":"a","_meta":{"note":"below"}}],"_meta":{"note":"the marker"}}`
+	for kind, want := range map[string]bool{ToolCall: true, AgentCall: false, "chatComplete": false} {
+		found := InResponse(kind, []byte(body), LastMessage)
+		if got := slices.Contains(found.Texts, "the marker"); got != want {
+			t.Errorf("%s: %q", kind, found.Texts)
+		}
+	}
+	if found := InRequest(ToolCall, []byte(`{"name":"t","_meta":{"note":"the marker"}}`), AllMessages); slices.Contains(found.Texts, "the marker") {
+		t.Errorf("request: %q", found.Texts)
+	}
 }

@@ -446,7 +446,8 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 	case opaque:
 		r.exemptIf(isOpaque, sub)
 	case unsent:
-		if !r.outside(at) && !r.agent {
+		// Clients of MCP servers show what results contain beside their content.
+		if !r.outside(at) && !r.agent || r.tools && r.answer && name == "meta" && !r.agent {
 			r.value(sub)
 		}
 	case repeated:
