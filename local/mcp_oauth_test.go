@@ -325,6 +325,17 @@ func TestOAuthRefuses(t *testing.T) {
 			t.Errorf("%s: goes to %s", name, to)
 		}
 	}
+	// Anybody can register a client, so no browser is sent to another host before a user has decided.
+	const remote = "https://app.example.com/back"
+	for name, change := range map[string][]string{"implicit": {"response_type", "token"}, "no challenge": {"code_challenge", ""}, "no resource": {"resource", ""}, "no such server": {"resource", l.base + "/mcp/nothing/mcp"}} {
+		got := l.open(l.request(client, append(change, "redirect_uri", remote)...), l.session)
+		if got.status != 400 || got.header.Get("Location") != "" || !strings.Contains(got.body, `href="`+remote+"?") {
+			t.Errorf("%s, on another host: %d %s %s", name, got.status, got.header.Get("Location"), got.body)
+		}
+	}
+	if no := l.decide(l.open(l.request(client, "redirect_uri", remote), l.session), l.session, "deny"); no.status != 303 || !strings.HasPrefix(no.header.Get("Location"), remote+"?error=access_denied") {
+		t.Errorf("refused, on another host: %d %s", no.status, no.header.Get("Location"))
+	}
 	twice := l.request(client)
 	twice.Add("state", "another")
 	l.wantStatus("twice", l.open(twice, l.session), 400, "state")

@@ -63,10 +63,11 @@ func (f *granting) grantRoutes() []admin.Route {
 // authorizationRequest is a client's authorization request.
 type authorizationRequest struct {
 	admin.Values
-	client *oauthserver.Client
-	target oauthserver.Target
-	scopes []string
-	issuer string
+	client  *oauthserver.Client
+	target  oauthserver.Target
+	scopes  []string
+	issuer  string
+	decided bool // a user has decided on a page of the gateway
 }
 
 // back returns the redirect with a response. RFC 9207 requires the issuer in it.
@@ -89,14 +90,22 @@ func (a *authorizationRequest) back(answer url.Values) admin.Response {
 	return out
 }
 
+// refuse returns the error. Before a user has decided, it is a page with a link if the client is on
+// another host: anybody can register a client, so a redirect could lead anywhere, without a user who
+// has seen the address (RFC 9700, 4.11.2).
 func (a *authorizationRequest) refuse(code, why string) admin.Response {
-	return a.back(url.Values{"error": {code}, "error_description": {why}})
+	response := a.back(url.Values{"error": {code}, "error_description": {why}})
+	to, err := url.Parse(a.Text("redirect_uri"))
+	if a.decided || err != nil || !strings.EqualFold(to.Scheme, "https") {
+		return response
+	}
+	return page.New(http.StatusBadRequest, "This request is not valid", "<p>"+page.Escape(why)+`</p><p><a rel="noreferrer" href="`+page.Escape(response.Header.Get("Location"))+`">Return to `+page.Escape(to.Host)+"</a></p>")
 }
 
 // read validates an authorization request. stop is the response otherwise: browsers are never
 // redirected to an address that is not the client's.
-func (f *granting) read(c *admin.Call, v admin.Values) (a *authorizationRequest, stop *admin.Response) {
-	a = &authorizationRequest{Values: v, issuer: f.issuer(c)}
+func (f *granting) read(c *admin.Call, v admin.Values, decided bool) (a *authorizationRequest, stop *admin.Response) {
+	a = &authorizationRequest{Values: v, issuer: f.issuer(c), decided: decided}
 	wrong := func(why string) (*authorizationRequest, *admin.Response) {
 		p := page.New(http.StatusBadRequest, "This request is not valid", "<p>"+page.Escape(why)+"</p><p>The application that sent you here asked for something that is not allowed.</p>")
 		return nil, &p
@@ -136,7 +145,7 @@ func (f *granting) read(c *admin.Call, v admin.Values) (a *authorizationRequest,
 }
 
 func (f *granting) authorize(c *admin.Call) (any, error) {
-	a, stop := f.read(c, c.Query)
+	a, stop := f.read(c, c.Query, false)
 	if stop != nil {
 		return *stop, nil
 	}
@@ -243,7 +252,7 @@ func (f *granting) consent(c *admin.Call) (any, error) {
 	if !f.fromOwnPage(c, p) {
 		return nil, errNotOurs()
 	}
-	a, stop := f.read(c, c.Body)
+	a, stop := f.read(c, c.Body, true)
 	if stop != nil {
 		return *stop, nil
 	}
