@@ -246,7 +246,7 @@ func requestContent(tg *target.Target) guardrail.Content {
 	switch raw := tg.Req.Route.BodyMode == routes.Raw; {
 	case tg.Body.Form != nil:
 		shown = formContent(tg.Body.Form, tg.Req.Route.Endpoint)
-	case len(body) > 0 && raw && !content.IsJSON(body):
+	case len(body) > 0 && raw && !(content.IsJSON(body) && content.ReadsASCII(strings.Join(tg.Req.Req.Header["Content-Type"], ","))):
 		shown.Unreadable = true
 	case len(body) > 0:
 		shown.JSON, shown.IsBody, shown.Unreadable = body, true, rowsUnread(tg.Req, tg.Body, body)

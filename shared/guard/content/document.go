@@ -21,6 +21,24 @@ type Document struct {
 	Unreadable bool
 }
 
+// ReadsASCII reports whether a media type declares an encoding that reads ASCII as UTF-8 does. With
+// any other, such as UTF-7, a reader finds other texts in a body than a guardrail.
+func ReadsASCII(contentType string) bool {
+	if contentType == "" {
+		return true
+	}
+	_, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return !strings.Contains(strings.ToLower(contentType), "charset")
+	}
+	switch set := strings.ToLower(params["charset"]); {
+	case set == "", set == "utf-8", set == "utf8", set == "us-ascii", set == "ascii":
+		return true
+	default: // their bytes above ASCII are seldom UTF-8, and cannot be read then
+		return strings.HasPrefix(set, "iso-8859-") || strings.HasPrefix(set, "windows-125")
+	}
+}
+
 // Read returns the document of a body of any media type. ok is false for a body that may
 // contain text and cannot be read.
 func Read(contentType string, body []byte) (doc Document, ok bool) {
@@ -31,6 +49,8 @@ func Read(contentType string, body []byte) (doc Document, ok bool) {
 	switch {
 	case len(bytes.TrimSpace(body)) == 0:
 		return Document{}, true
+	case !ReadsASCII(contentType):
+		return Document{}, false
 	case kind == "application/vnd.amazon.eventstream":
 		var j joined
 		ok := readFrames(body, &j)

@@ -141,3 +141,17 @@ func TestEscapedLettersOfArgumentsAreRead(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherEncodingsCannotBeRead: a reader that follows the declaration finds other texts.
+func TestOtherEncodingsCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]bool{
+		"": true, "application/json": true, "application/json; charset=UTF-8": true, `application/json; charset="utf8"`: true, "text/plain; charset=us-ascii": true, "multipart/form-data; boundary=x": true,
+		"application/json; charset=utf-7": false, "application/json;charset=UTF-16LE": false, "application/json; charset=cp037": false, "application/json; charset=ISO-8859-1": true,
+		"application/json; charset=utf-7; charset=utf-8": false, "application/json, application/json; charset=utf-7": false,
+	} {
+		if _, ok := Read(kind, []byte(`{"p":"+AEYATwBSAEI-"}`)); ReadsASCII(kind) != want || ok != want {
+			t.Errorf("%s: %v, read: %v", kind, ReadsASCII(kind), ok)
+		}
+	}
+}
