@@ -54,6 +54,52 @@ func (w *bridge) allowed(ctx context.Context, m *serverMessage, raw []byte) []by
 	return mcp.AppendFields(nil, fields)
 }
 
+// allowedEntries returns the entries of a list as the guardrails allow them, because a model reads
+// their descriptions: nil for one that they deny, or whose key they change.
+func allowedEntries(v *requestState, key string, entries []json.RawMessage) []json.RawMessage {
+	if len(entries) == 0 {
+		return entries
+	}
+	all := []byte(`{"entries":[`)
+	for _, raw := range entries {
+		all = append(append(all, raw...), ',')
+	}
+	all[len(all)-1] = ']'
+	if _, changed := judgeListed(v, append(all, '}')); !changed {
+		return entries
+	}
+	out := make([]json.RawMessage, len(entries))
+	for i, raw := range entries {
+		judged, changed := judgeListed(v, raw)
+		if changed && judged != nil && !bytes.Equal(mcp.Fields(judged)[key], mcp.Fields(raw)[key]) {
+			judged = nil
+		}
+		out[i] = judged
+	}
+	return out
+}
+
+// allowedText returns a text by which a server describes itself as the guardrails allow it; nil if
+// they deny it.
+func allowedText(v *requestState, text json.RawMessage) json.RawMessage {
+	const name = "description"
+	judged, changed := judgeListed(v, mcp.AppendFields(nil, map[string]json.RawMessage{name: text}))
+	if !changed {
+		return text
+	}
+	return mcp.Fields(judged)[name]
+}
+
+// judgeListed has the output guardrails judge a description of the server. judged is nil if they
+// deny it.
+func judgeListed(v *requestState, raw json.RawMessage) (judged json.RawMessage, changed bool) {
+	judged, denied := judgeMessage(v, v.req.Method, raw, false)
+	if denied {
+		return nil, true
+	}
+	return judged, !bytes.Equal(judged, raw)
+}
+
 // judgeMessage has the guardrails judge the content of a message beside a request and its
 // response: of the client for input guardrails, otherwise of the server for output guardrails.
 func judgeMessage(v *requestState, method string, content json.RawMessage, ofClient bool) (judged json.RawMessage, denied bool) {

@@ -73,17 +73,24 @@ func serveList(v *requestState, w *bridge) error {
 	defer buf.free()
 	out := append(appendResponseHead(buf.b, v.req.ID, "result"), `{"`...)
 	out = append(append(out, of.member...), `":[`...)
-	first := true
+	shown := make([]json.RawMessage, 0, len(page.entries))
 	for i := range page.entries {
 		e := &page.entries[i]
 		if modern && e.invalid || v.facts.Decide(authz.Capability{Type: of.kind, Key: e.key}) != authz.Allowed {
+			continue
+		}
+		shown = append(shown, e.raw)
+	}
+	first := true
+	for _, raw := range allowedEntries(v, of.key, shown) {
+		if raw == nil {
 			continue
 		}
 		if !first {
 			out = append(out, ',')
 		}
 		first = false
-		out = append(out, e.raw...)
+		out = append(out, raw...)
 	}
 	out = append(out, ']')
 	if page.next != nil {

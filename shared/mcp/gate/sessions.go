@@ -226,8 +226,10 @@ func sendInitialized(v *requestState, w *bridge, s *session, hello map[string]js
 		offer["logging"] = can["logging"]
 	}
 	answer := map[string]any{"protocolVersion": s.Version, "capabilities": offer, "serverInfo": serverInfo(hello, v.facts.Server.Record.Slug)}
-	if hello["instructions"] != nil {
-		answer["instructions"] = hello["instructions"]
+	if text := hello["instructions"]; text != nil {
+		if text = allowedText(v, text); text != nil {
+			answer["instructions"] = text
+		}
 	}
 	raw, err := json.Marshal(answer)
 	if err != nil {

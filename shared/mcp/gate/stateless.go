@@ -103,8 +103,10 @@ func discover(v *requestState, w *bridge) error {
 	if age, _ := cacheAge(hello); w.kind == toStateless {
 		answer["ttlMs"] = min(age, maxAge).Milliseconds()
 	}
-	if hello["instructions"] != nil {
-		answer["instructions"] = hello["instructions"]
+	if text := hello["instructions"]; text != nil {
+		if text = allowedText(v, text); text != nil {
+			answer["instructions"] = text
+		}
 	}
 	meta := map[string]json.RawMessage{}
 	_ = json.Unmarshal(hello["_meta"], &meta) // an unexpected type counts as empty

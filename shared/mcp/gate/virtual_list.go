@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -125,7 +126,14 @@ func (b *virtualServer) tools() (all []listedTool, gaps []missingMember) {
 			}
 		}
 	}
-	return all, gaps
+	raws := make([]json.RawMessage, len(all))
+	for i := range all {
+		raws[i] = all[i].raw
+	}
+	for i, raw := range allowedEntries(b.state, "name", raws) {
+		all[i].raw = raw
+	}
+	return slices.DeleteFunc(all, func(t listedTool) bool { return t.raw == nil }), gaps
 }
 
 // listMembers lists all members concurrently.
