@@ -377,3 +377,38 @@ func TestOutputGuardrails(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordedBodies requires which bodies the log stores, without credentials.
+func TestRecordedBodies(t *testing.T) {
+	t.Parallel()
+	g := relaytest.New(t, routes)
+	for _, c := range []struct {
+		name, path, config                string
+		script                            []relaytest.Reply
+		headers                           []string
+		request, sent, received, response string // part of each; "": nothing is stored
+	}{
+		{"the same format", chatPath, openAI(""), []relaytest.Reply{ok(reply)}, nil, `"Hi"`, "", "", `"Hello"`},
+		{"translated", chatPath, claude(`,"override_params":{"model":"claude-sonnet-4-5"}`), []relaytest.Reply{ok(claudeReply)}, nil, `"gpt-4o"`, `"claude-sonnet-4-5"`, `"msg_1"`, `"finish_reason"`},
+		{"an error of the provider", chatPath, openAI(""), []relaytest.Reply{failure(401, `{"error":{"message":"wrong key sk-first"}}`)}, nil, `"Hi"`, "", "wrong key", "wrong key"},
+		{"a success that is no response", chatPath, openAI(""), []relaytest.Reply{ok(`{"detail":"sk-first is fine"}`)}, nil, `"Hi"`, "", `"detail"`, "invalid_provider_response"},
+		{"a response that is cut", chatPath, openAI(""), []relaytest.Reply{{Status: 200, Body: `{"id":"c","choices":[{"ind`, Cut: true}}, nil, `"Hi"`, "", `"choices"`, "error"},
+		{"without bodies", chatPath, openAI(""), []relaytest.Reply{ok(reply)}, []string{"X-Gateway-Debug", "false"}, "", "", "", ""},
+	} {
+		g.Script(c.script...)
+		got := g.Do("POST", c.path, question, append(config(c.config), c.headers...)...)
+		r := g.Record()
+		b := g.Bodies(&r)
+		for part, pair := range map[string][2]string{"request": {string(b.Request), c.request}, "sent": {string(b.Sent), c.sent}, "received": {string(b.Received), c.received}, "response": {string(b.Response), c.response}} {
+			if !strings.Contains(pair[0], pair[1]) || (pair[0] == "") != (pair[1] == "") {
+				t.Errorf("%s: the %s is %q; want %q (%d %s)", c.name, part, pair[0], pair[1], got.Status, got.Body)
+			}
+		}
+		for _, one := range []string{got.Body, string(b.Request), string(b.Sent), string(b.Received), string(b.Response), string(b.RequestHeaders), string(b.SentHeaders), string(b.ResponseHeaders), r.ErrorMessage} {
+			if strings.Contains(one, "sk-first") || strings.Contains(one, "sk-second") {
+				t.Errorf("%s: a credential is in %s", c.name, one)
+			}
+		}
+		g.Calls()
+	}
+}

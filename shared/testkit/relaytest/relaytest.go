@@ -294,6 +294,23 @@ func (g *Gateway) Record() usage.Record {
 	return all[0]
 }
 
+// Bodies returns the logged bodies of a record; zero if it has none.
+func (g *Gateway) Bodies(r *usage.Record) usage.Bodies {
+	g.t.Helper()
+	if len(r.Bodies) == 0 {
+		return usage.Bodies{}
+	}
+	plain, err := g.core.Sealer.Open(g.t.Context(), r.BodiesBinding(), r.Bodies)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	out, err := usage.DecodeBodies(plain)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return out
+}
+
 // Workspace creates another workspace and returns a key of it.
 func (g *Gateway) Workspace(slug string) (key string) {
 	g.t.Helper()
