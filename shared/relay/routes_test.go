@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"mime/multipart"
 	"net/http"
@@ -307,6 +308,74 @@ func TestDryRuns(t *testing.T) {
 		}
 		if strings.Contains(got.Body, "sk-first") {
 			t.Errorf("%s: the credential is in %s", c.name, got.Body)
+		}
+		g.Records()
+	}
+}
+
+// TestBatchesOfAnotherFormat requires that the rows of a file become a batch in the provider's
+// format, that its state is read in the client's, and that rows with other models are rejected.
+func TestBatchesOfAnotherFormat(t *testing.T) {
+	t.Parallel()
+	batches := []relay.Route{
+		{Method: "POST", Path: "/batches", Endpoint: "createBatch", BodyMode: relay.Unified, Scope: "completions.write", Operation: provider.BatchesCreate, Check: openai.CheckBatch, NoModel: true, AnyModel: true, NoOutput: true, BuiltIn: true},
+		stored("GET", "/batches/{id}", "retrieveBatch", provider.BatchesGet),
+	}
+	g := relaytest.New(t, append(batches, otherRoutes...))
+	upload := func(rows string) string {
+		var form bytes.Buffer
+		w := multipart.NewWriter(&form)
+		_ = w.WriteField("purpose", "batch")
+		part, _ := w.CreateFormFile("file", "rows.jsonl")
+		_, _ = part.Write([]byte(rows))
+		_ = w.Close()
+		got := g.Do("POST", "/v1/files", form.String(), append(config(claude("")), "Content-Type", w.FormDataContentType())...)
+		g.Record()
+		var file struct{ ID string }
+		if err := json.Unmarshal([]byte(got.Body), &file); err != nil || got.Status != 200 || file.ID == "" {
+			t.Fatalf("%d %s", got.Status, got.Body)
+		}
+		return file.ID
+	}
+	create := func(file string) relaytest.Response {
+		return g.Do("POST", "/v1/batches", `{"input_file_id":"`+file+`","endpoint":"/v1/chat/completions","completion_window":"24h"}`, config(claude(""))...)
+	}
+	row := func(id, model string) string {
+		return `{"custom_id":"` + id + `","method":"POST","url":"/v1/chat/completions","body":{"model":"` + model + `","max_tokens":7,"messages":[{"role":"user","content":"Hi"}]}}` + "\n"
+	}
+	const state = `{"id":"msgbatch_1","type":"message_batch","processing_status":"in_progress","request_counts":{"processing":2,"succeeded":0,"errored":0,"canceled":0,"expired":0},"ended_at":null,"created_at":"2026-01-01T00:00:00Z","expires_at":"2026-01-02T00:00:00Z","archived_at":null,"cancel_initiated_at":null,"results_url":null}`
+
+	file := upload(row("a", "claude-sonnet-4-5") + row("b", "claude-sonnet-4-5"))
+	if calls := g.Calls(); len(calls) > 0 {
+		t.Errorf("the upload called the provider: %+v", calls)
+	}
+	g.Script(ok(state))
+	got := create(file)
+	calls := g.Calls()
+	var batch struct{ ID, Status, Object string }
+	if err := json.Unmarshal([]byte(got.Body), &batch); err != nil || got.Status != 200 || batch.ID == "" || batch.Object != "batch" || batch.Status != "in_progress" {
+		t.Fatalf("%d %s after %+v", got.Status, got.Body, calls)
+	}
+	if len(calls) != 1 || calls[0].URL != "https://api.anthropic.com/v1/messages/batches" || strings.Count(calls[0].Body, `"max_tokens":7`) != 2 || !strings.Contains(calls[0].Body, `"custom_id":"b"`) {
+		t.Errorf("calls %+v", calls)
+	}
+	g.Record()
+	g.Script(ok(state))
+	got = g.Do("GET", "/v1/batches/"+batch.ID, "", config(claude(""))...)
+	if got.Status != 200 || !strings.Contains(got.Body, `"status":"in_progress"`) || !strings.Contains(got.Body, batch.ID) {
+		t.Errorf("%d %s", got.Status, got.Body)
+	}
+	g.Calls()
+	g.Records()
+
+	for name, rows := range map[string]string{
+		"a row of another provider": row("a", "@other/claude-sonnet-4-5"),
+		"a row that is no JSON":     "{\n",
+		"an id twice":               row("a", "claude-sonnet-4-5") + row("a", "claude-sonnet-4-5"),
+		"a row without messages":    `{"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"model":"claude-sonnet-4-5"}}` + "\n",
+	} {
+		if got := create(upload(rows)); got.Status != 400 || len(g.Calls()) > 0 {
+			t.Errorf("%s: %d %s", name, got.Status, got.Body)
 		}
 		g.Records()
 	}

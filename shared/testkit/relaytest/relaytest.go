@@ -106,7 +106,7 @@ func New(t testing.TB, routes []relay.Route) *Gateway {
 	g.workspace = store.Scope{Org: "default", Workspace: ws.ID}
 	g.integrate()
 	g.save(g.workspace)
-	g.relay = plane.New(g.core, g, plane.Options{Translators: plane.Translators()})
+	g.relay = plane.New(g.core, g, plane.Options{Translators: plane.Translators(), Jobs: plane.Jobs()})
 	g.relay.Sleep = g.sleep
 	g.mux = relay.NewMux(g.relay, routes)
 	t.Cleanup(func() {
