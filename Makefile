@@ -6,7 +6,7 @@ NICE  ?=
 # are separate modules.
 PKG   ?= ./...
 
-.PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract release agents quickstart vulncheck outdated cross fuzz arm clients bench bench-peers bench-admin bench-mcp bench-analytics matrix prices findings conformance senders load localstack synth infra-test lambdas deps clean
+.PHONY: help run console test raced plain quick unit sequential property exhaustive race-packages race-local programs standard lint contract release agents quickstart vulncheck outdated cross fuzz arm clients bench bench-peers bench-admin bench-mcp bench-analytics matrix prices findings conformance senders load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -40,15 +40,15 @@ test: deps ## everything that CI runs
 
 raced: race-packages race-local programs
 
-plain: lint contract calm plays tables standard cross fuzz infra-test
+plain: lint contract sequential property exhaustive standard cross fuzz infra-test
 
-unit: deps calm plays tables race-packages race-local programs ## all tests of the main module, with the race detector where there is concurrency
+unit: deps sequential property exhaustive race-packages race-local programs ## all tests of the main module, with the race detector where there is concurrency
 
 # All builds without the race detector use the same flags, also in tests, so that each package
 # is compiled once: as for Lambda, without C and without local paths. The binaries have no
 # debug tables, which saves a third of the link time. A higher GOGC of the compiler saves a
 # sixth of its work. Flags in the environment are kept and come first.
-TESTS = test raced plain unit calm plays tables race-packages race-local programs quick standard lint contract cross fuzz infra-test
+TESTS = test raced plain unit sequential property exhaustive race-packages race-local programs quick standard lint contract cross fuzz infra-test
 $(TESTS): export GOFLAGS := -trimpath -ldflags=-s '-toolexec=env GOGC=400' $(shell $(GO) env GOFLAGS)
 $(TESTS): export CGO_ENABLED := 0
 
@@ -62,24 +62,24 @@ PLAIN = $(NICE) $(GO) test -vet=off -timeout $(TIMEOUT)
 # those programs, and would use a cached result after they changed.
 PROGRAMS = ^gateway/(local|scripts)(/|$$)
 UNRACED = sed -n 's|^[a-z]|gateway/&|p' scripts/unraced.txt
-# A directive in the comment of a test, such as //lane:plays, moves it to another lane than
+# A directive in the comment of a test, such as //lane:property, moves it to another lane than
 # its package; a test of shared/ checks the directives.
-# plays: many hundred iterations (a crash at each write, two implementations compared,
-# measured memory). tables: every route, client or host, one request at a time. Other tests run the code of
+# property: many hundred iterations (a crash at each write, two implementations compared,
+# measured memory). exhaustive: every route, client or host, one request at a time. Other tests run the code of
 # both under the race detector, which makes these five times slower.
 # standard: wire, streams, faults, kills and accounting, with net/http as server and client.
-PLAYED = grep -rl --include='*_test.go' '^//lane:plays$$' shared functions | xargs -rn1 dirname | sed 's|^|gateway/|' | sort -u
+PROPERTY = grep -rl --include='*_test.go' '^//lane:property$$' shared functions | xargs -rn1 dirname | sed 's|^|gateway/|' | sort -u
 # Packages without tests were compiled in lint, and are not compiled for the race detector.
 TESTED = $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(PKG)
 
-calm: deps ## tests of the packages without concurrency: scripts/unraced.txt
+sequential: deps ## tests of the packages without concurrency: scripts/unraced.txt
 	@all=$$($(TESTED)) && p=$$(grep -xF "$$($(UNRACED))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) $$p; }
 
-plays: deps ## tests with many hundred iterations, without the race detector
-	@all=$$($(TESTED)) && p=$$(grep -xF "$$($(PLAYED))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) -run "$$(scripts/lane.sh plays shared functions)" $$p; }
+property: deps ## tests with many hundred iterations, without the race detector
+	@all=$$($(TESTED)) && p=$$(grep -xF "$$($(PROPERTY))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) -run "$$(scripts/lane.sh property shared functions)" $$p; }
 
 race-packages: deps ## tests of all other packages of shared/ and functions/, with the race detector
-	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))" <<<"$$all" | grep -vE '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -skip "$$(scripts/lane.sh plays shared functions)" $$p; }
+	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))" <<<"$$all" | grep -vE '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -skip "$$(scripts/lane.sh property shared functions)" $$p; }
 
 programs: deps ## tests that build and run programs of this project
 	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))"$$'\n'gateway/local <<<"$$all" | grep -E '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -count=1 $$p; }
@@ -87,11 +87,11 @@ programs: deps ## tests that build and run programs of this project
 # Omitted if PKG names other packages.
 LOCAL = all=$$($(GO) list $(PKG)) && { grep -qx gateway/local <<<"$$all" || exit 0; } &&
 
-tables: deps ## tests of ./local that try every route, client or host
-	@$(LOCAL) $(PLAIN) -run "$$(scripts/lane.sh tables local/*_test.go)" ./local
+exhaustive: deps ## tests of ./local that try every route, client or host
+	@$(LOCAL) $(PLAIN) -run "$$(scripts/lane.sh exhaustive local/*_test.go)" ./local
 
 race-local: deps ## the other tests of ./local, with the race detector
-	@$(LOCAL) $(RACE) -skip "$$(scripts/lane.sh tables local/*_test.go)" ./local
+	@$(LOCAL) $(RACE) -skip "$$(scripts/lane.sh exhaustive local/*_test.go)" ./local
 
 # Not part of this: the emulators of DynamoDB and SQS, the race detector, ./local.
 quick: ## while you work: vet changes since main, test shared/ and its golden files in short mode

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// installationFile is what shared/testkit/standin makes its tables, queues and functions
+// installationFile is what shared/testkit/awsemulator makes its tables, queues and functions
 // from, so that there is no second list of them.
-const installationFile = "../shared/testkit/standin/installation.json"
+const installationFile = "../shared/testkit/awsemulator/installation.json"
 
 // physical is a name without what makes it one of its stack alone.
 func physical(v any) string {
@@ -76,7 +76,7 @@ func (w *world) resolved(v any) any {
 	return v
 }
 
-// described is the installation of a template as shared/testkit/standin reads it.
+// described is the installation of a template as shared/testkit/awsemulator reads it.
 func (s *synthesised) described(t *testing.T) map[string]any {
 	t.Helper()
 	exports := map[string]string{}

@@ -138,7 +138,7 @@ func TestWhatNoProviderHadCostsNothing(t *testing.T) {
 		key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":50}`)
 		trace := fmt.Sprint("unpaid-", i)
 		got := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello\n"+c.directives, ""), "X-Gateway-Api-Key", key, "X-Gateway-Config", c.config, "X-Gateway-Trace-Id", trace)
-		if rec := r.recordOf(trace); got.status < 400 || rec.Cost != 0 || rec.Usage.Known() {
+		if rec := r.recordOf(trace); got.status < 400 || rec.Cost != 0 || rec.Usage.IsReported() {
 			t.Errorf("%s: %d %s %+v", c.name, got.status, got.body, rec.Usage)
 		}
 		eventually(t, func() error { return usageIs(r, key, 0) })

@@ -103,7 +103,7 @@ const odd = `{"model":"gpt-4o-mini","max_completion_tokens":40,"seed":7,"user":"
 // TestEveryCompatibleHost asks every host of the OpenAI shape for everything that it has.
 // The books agree with the bill; what a host wants in another form is changed and reported.
 //
-//lane:tables
+//lane:exhaustive
 func TestEveryCompatibleHost(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -101,7 +101,7 @@ var compressedCalls = []struct {
 
 // In a row: it measures what this process allocates.
 //
-//lane:tables
+//lane:exhaustive
 //lane:standard
 func TestCompressedAnswers(t *testing.T) {
 	r := start(t)

@@ -122,7 +122,7 @@ func TestCompressedBodiesAreNotInflated(t *testing.T) {
 
 // Who has the document is told so in a few bytes, and who has not gets it small.
 //
-//lane:tables
+//lane:exhaustive
 func TestTheDocumentIsCachedByItsReaders(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -229,7 +229,7 @@ func TestRefusedCredentialsAreReplaced(t *testing.T) {
 // What one credential of an integration makes, the others can read: the integration shares an
 // account with whoever has saved any of its credentials.
 //
-//lane:tables
+//lane:exhaustive
 func TestOneOfSeveralCredentialsSavedTwiceIsIsolated(t *testing.T) {
 	t.Parallel()
 	n := neighbours{running: start(t)}

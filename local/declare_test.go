@@ -77,7 +77,7 @@ var generatedSlugs = regexp.MustCompile(`\b((?:pc|pg|pp|col|ws)-[a-z0-9-]*)-[0-9
 
 // What is exported of one gateway brings it to no change, and another one to the same state.
 //
-//lane:tables
+//lane:exhaustive
 func TestExportRoundTrip(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -162,7 +162,7 @@ func firstDifference(a, b string) string {
 
 // A plan names what is created, changed and deleted, and deletes only with --prune.
 //
-//lane:tables
+//lane:exhaustive
 func TestApplyNamesChanges(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -101,7 +101,7 @@ func leaks(text string) bool {
 // When a provider repeats the credential, neither the caller nor the log gets it, on any
 // route and in any dialect.
 //
-//lane:tables
+//lane:exhaustive
 func TestCredentialsAreRedactedFromResponsesAndLogs(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -13,8 +13,8 @@ import (
 
 	"gateway/shared/app/onaws"
 	"gateway/shared/store/dynamo/emulator"
+	"gateway/shared/testkit/awsemulator"
 	"gateway/shared/testkit/awstest"
-	"gateway/shared/testkit/standin"
 )
 
 // printed is what a command prints, read while it runs.
@@ -164,7 +164,7 @@ func TestMissingEmulatorNamesItsCommand(t *testing.T) {
 	if err := os.WriteFile(root+"/go.mod", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := standin.Start(t.Context(), root)
+	_, err := awsemulator.Start(t.Context(), root)
 	if err == nil || !strings.Contains(err.Error(), "npm ci --prefix scripts/testdeps") {
 		t.Errorf("%v", err)
 	}

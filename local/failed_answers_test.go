@@ -34,7 +34,7 @@ func (h *failingHost) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // shape, plain and streamed: the next target answers, and the log has the failed attempt.
 // Without another target the client gets a bad gateway.
 //
-//lane:tables
+//lane:exhaustive
 func TestFailuresInsideASuccessFallBack(t *testing.T) {
 	t.Parallel()
 	r := start(t)

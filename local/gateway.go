@@ -20,7 +20,7 @@ import (
 	"gateway/functions/logs"
 	"gateway/shared/app"
 	"gateway/shared/app/console"
-	"gateway/shared/app/exporting"
+	"gateway/shared/app/logexport"
 	"gateway/shared/app/mux"
 	"gateway/shared/app/notices"
 	"gateway/shared/app/plane"
@@ -230,8 +230,8 @@ func (g *gateway) assemble() error {
 		g.workers = append(g.workers, g.metrics.Run)
 	}
 	if g.core.Exports != nil {
-		exports := exporting.Worker(g.core, archive, export.Standard)
-		g.workers = append(g.workers, exports.Work, g.every(time.Hour, "export sweep", exports.Sweep))
+		exports := logexport.Worker(g.core, archive, export.Standard)
+		g.workers = append(g.workers, exports.Run, g.every(time.Hour, "export sweep", exports.Sweep))
 	}
 	if g.core.RunQueue != nil {
 		runner := batchrun.New(plane.Runner(g.core, g.relay, data, batchPace))

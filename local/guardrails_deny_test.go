@@ -47,7 +47,7 @@ func logOf(t *testing.T, r *running, id string) (log map[string]any, raw string)
 // after that. Set to judge the stream afterwards, the text is sent; the log shows the
 // verdict in each case.
 //
-//lane:tables
+//lane:exhaustive
 func TestDenyDeniesStreamsOfEveryClient(t *testing.T) {
 	t.Parallel()
 	r, _ := startShapes(t)
@@ -128,7 +128,7 @@ func TestDenyDeniesStreamsOfEveryClient(t *testing.T) {
 // or the answer, whoever quotes it, also if another check denies, and if it was put back into
 // the answer.
 //
-//lane:tables
+//lane:exhaustive
 func TestRedactedDataIsInNoLog(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -90,7 +90,7 @@ func contents(r *running) []judged {
 // TestWhatGuardrailsJudge: each kind of content of each endpoint, in requests and answers
 // and in each form of streams, is shown to the hooks once, even if there is nothing in it.
 //
-//lane:tables
+//lane:exhaustive
 func TestWhatGuardrailsJudge(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -50,7 +50,7 @@ func statusForger(t *testing.T) *httptest.Server {
 // TestOutputIsJudgedWhateverTheStatusOfSuccess has a host respond with each status of success:
 // clients get its body as of a 200, so output guardrails judge it.
 //
-//lane:tables
+//lane:exhaustive
 func TestOutputIsJudgedWhateverTheStatusOfSuccess(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -13,7 +13,7 @@ import (
 // Another gateway is imported with everything that its API shows. What lacks its secret is
 // not active, and is when the secret comes by a file; a second run changes nothing.
 //
-//lane:tables
+//lane:exhaustive
 func TestImportReference(t *testing.T) {
 	t.Parallel()
 	from, to := start(t), start(t)

@@ -31,7 +31,7 @@ const matrixFile = "../shared/provider/MATRIX.md"
 // TestMatrix asks every provider of the catalog for every operation through one
 // gateway, and holds what came back against the matrix in the repository.
 //
-//lane:tables
+//lane:exhaustive
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	everyOperationIsTried(t)

@@ -274,7 +274,7 @@ func oddRequests(o *mockprovider.UnusualUsage) (all []struct{ path, provider, bo
 
 // Whatever form usage has, what the accounting say is what the provider charges.
 //
-//lane:tables
+//lane:exhaustive
 func TestOddUsageIsBookedAsItIsBilled(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -54,7 +54,7 @@ func (e *everything) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // stored credential with another: each path is governed, passed on with its owner, or
 // refused with a reason.
 //
-//lane:tables
+//lane:exhaustive
 func TestEveryPathOfTheOpenAISDK(t *testing.T) {
 	t.Parallel()
 	host := &everything{}

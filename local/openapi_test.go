@@ -65,7 +65,7 @@ func operations(t *testing.T, document string) map[string]map[string]any {
 // The document that is served reports every route, and of no other: those of
 // the administration's families, and those of the data plane.
 //
-//lane:tables
+//lane:exhaustive
 //lane:standard
 func TestTheDocumentIsTheRouter(t *testing.T) {
 	t.Parallel()
@@ -117,7 +117,7 @@ func TestTheDocumentIsTheRouter(t *testing.T) {
 // Every documented route answers a caller without a key with 401, in the form of
 // its plane: none of them falls through to another route.
 //
-//lane:tables
+//lane:exhaustive
 func TestEveryDocumentedRouteRequiresAKey(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -135,7 +135,7 @@ func TestEveryDocumentedRouteRequiresAKey(t *testing.T) {
 	}
 }
 
-//lane:tables
+//lane:exhaustive
 func TestResponsesMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -110,7 +110,7 @@ func TestResponsesInTheOtherForm(t *testing.T) {
 	exact := 0
 	for _, rec := range r.records(calls) {
 		u := &rec.Usage
-		if u.Estimated || !u.Known() { // only a part of it came
+		if u.Estimated || !u.IsReported() { // only a part of it came
 			if made := u.OutputTokens(); made > 9 {
 				t.Errorf("a part of an answer of 9 tokens is booked with %d", made)
 			}

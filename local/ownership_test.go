@@ -58,7 +58,7 @@ func (n neighbours) own(key string) map[string]string {
 	return ids
 }
 
-//lane:tables
+//lane:exhaustive
 func TestAnotherWorkspacesThingsAreMissing(t *testing.T) {
 	t.Parallel()
 	othersAreMissing(t, share(t))

@@ -13,18 +13,18 @@ const peersIn = "../scripts/clients"
 // peers runs a program of scripts/clients/signin against a gateway.
 func peers(t *testing.T, r *running, file string, env ...string) {
 	t.Helper()
-	idptest.Peers(t, peersIn, file, append(env, "GATEWAY_URL="+r.base, "GATEWAY_ADMIN_KEY="+adminKey)...)
+	idptest.RunClient(t, peersIn, file, append(env, "GATEWAY_URL="+r.base, "GATEWAY_ADMIN_KEY="+adminKey)...)
 }
 
 func TestPeopleSignInByAStrictProvider(t *testing.T) {
 	t.Parallel()
-	idptest.With(t, peersIn, "oidc-provider")
+	idptest.RequireClients(t, peersIn, "oidc-provider")
 	peers(t, newEntrance(t).running, "oidc_provider.test.mjs")
 }
 
 func TestStrictClientsSignInHere(t *testing.T) {
 	t.Parallel()
-	idptest.With(t, peersIn, "openid-client", "oauth4webapi", "oidc-provider")
+	idptest.RequireClients(t, peersIn, "openid-client", "oauth4webapi", "oidc-provider")
 	l := newLobby(t)
 	peers(t, l.running, "strict_clients.test.mjs", "SESSION="+l.session, "RESOURCE="+l.resource)
 }

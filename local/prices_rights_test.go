@@ -13,7 +13,7 @@ import (
 // the limits of a workspace may not change its prices. A field with a price that is not tried
 // here fails the test.
 //
-//lane:tables
+//lane:exhaustive
 func TestOnlyWhoMaySetLimitsSetsPrices(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -15,7 +15,7 @@ import (
 // gateway writes. So two turns of a conversation have the same beginning there, too, and
 // the provider's cache keeps it.
 //
-//lane:tables
+//lane:exhaustive
 func TestPrefixesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)

@@ -32,7 +32,7 @@ var theirs = []string{
 
 // The reference lists exactly the flags and the environment variables that the product reads.
 //
-//lane:tables
+//lane:exhaustive
 func TestReferenceListsEverySetting(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../functions/docs/guides/reference.md")

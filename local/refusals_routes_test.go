@@ -131,7 +131,7 @@ func withoutProvider(headers []string) (out []string) {
 // body as the SDK of that route does. The statuses are in testdata/refusals.txt: 2xx where a
 // route has no such rejection.
 //
-//lane:tables
+//lane:exhaustive
 func TestRefusalsOfEveryRoute(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -70,7 +70,7 @@ func spellings(path string) []string {
 // the paths that are served over methods and spellings, in each place that passes
 // paths through: this process, the container, and the function.
 //
-//lane:tables
+//lane:exhaustive
 func TestAdministrationIsNeverPassedThrough(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -138,7 +138,7 @@ func TestAdministrationIsNeverPassedThrough(t *testing.T) {
 // TestWrongMethodsOfTheAdministration asks for routes that are there with methods
 // that they do not take.
 //
-//lane:tables
+//lane:exhaustive
 func TestWrongMethodsOfTheAdministration(t *testing.T) {
 	t.Parallel()
 	r := start(t)

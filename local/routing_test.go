@@ -374,7 +374,7 @@ func TestTheAnswerFollowsTheBodyThatIsSent(t *testing.T) {
 		}
 	}
 	for i, rec := range r.records(10) {
-		if rec.Usage.Estimated || !rec.Usage.Known() || rec.ErrorCode != "" {
+		if rec.Usage.Estimated || !rec.Usage.IsReported() || rec.ErrorCode != "" {
 			t.Errorf("record %d: %+v %s", i, rec.Usage, rec.ErrorCode)
 		}
 	}

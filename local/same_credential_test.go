@@ -32,7 +32,7 @@ func (n neighbours) met() {
 	}
 }
 
-//lane:tables
+//lane:exhaustive
 func TestOneCredentialSavedTwiceIsolatesTenants(t *testing.T) {
 	t.Parallel()
 	n := saveTwice(t)

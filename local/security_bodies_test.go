@@ -55,7 +55,7 @@ func (r *running) takers() (all []taker) {
 	return all
 }
 
-//lane:tables
+//lane:exhaustive
 func TestBodiesAreBoundedOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -113,7 +113,7 @@ func (r *running) endless(path, key, begin string, megabytes int) (status int) {
 	return resp.StatusCode
 }
 
-//lane:tables
+//lane:exhaustive
 //lane:standard
 func TestHostileBodiesAreRefusedOnEveryRoute(t *testing.T) {
 	t.Parallel()
@@ -292,7 +292,7 @@ func TestTheGatewaysKeyStaysHere(t *testing.T) {
 
 // TestPagesAreBoundedOnEveryList asks each list for more than a page may hold.
 //
-//lane:tables
+//lane:exhaustive
 func TestPagesAreBoundedOnEveryList(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -169,7 +169,7 @@ var cells = []struct {
 // TestEveryRouteHasEveryCheck is the matrix of routes and what holds for them;
 // no cell is empty.
 //
-//lane:tables
+//lane:exhaustive
 func TestEveryRouteHasEveryCheck(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -336,7 +336,7 @@ func checkCost(t *testing.T, _ *running, s *row) {
 	rec, u := s.record, s.record.Usage
 	switch s.costs {
 	case listed:
-		if u.Known() || rec.Cost != 0 || s.bill != (sums{}) {
+		if u.IsReported() || rec.Cost != 0 || s.bill != (sums{}) {
 			t.Errorf("a list costs %+v", rec)
 		}
 	case called, free:

@@ -108,7 +108,7 @@ func (r *running) expiringKey() string {
 	return ""
 }
 
-//lane:tables
+//lane:exhaustive
 func TestEveryRouteRefusesCallersWithoutAValidKey(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -196,7 +196,7 @@ func (r *running) bare(request string) reply {
 	return reply{resp.StatusCode, resp.Header, string(body)}
 }
 
-//lane:tables
+//lane:exhaustive
 func TestNeitherHostNorForwardedHeadersNorSpellingOpenARoute(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -435,7 +435,7 @@ func (r *running) mailed() (id string) {
 // those of another organization.
 var notThings = regexp.MustCompile(`\{(type|subType|groupBy|metadataKey|family|guide|provider|file|token|sessionId|scimId|resourceType|schemaUrn|organisationId)\}|^/\.well-known/`)
 
-//lane:tables
+//lane:exhaustive
 func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -94,7 +94,7 @@ func finds(text, canary string) bool {
 // every path that can fail or succeed, and then reads all that the gateway
 // wrote: its output, its answers, its books, its audit log, its folder.
 //
-//lane:tables
+//lane:exhaustive
 func TestCanariesStayWhereTheyBelong(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

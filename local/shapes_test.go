@@ -137,7 +137,7 @@ func startShapes(t *testing.T) (*running, *mockprovider.Server) {
 
 // TestEveryShapeToEveryShape asks every shape of provider in every shape of client.
 //
-//lane:tables
+//lane:exhaustive
 func TestEveryShapeToEveryShape(t *testing.T) {
 	t.Parallel()
 	r, google := startShapes(t)
@@ -173,7 +173,7 @@ func TestEveryShapeToEveryShape(t *testing.T) {
 		out.WriteString("\n")
 	}
 	for _, rec := range r.byTime(requests) {
-		if !rec.Usage.Known() || rec.Usage.Estimated || rec.Usage.OutputTokens() == 0 {
+		if !rec.Usage.IsReported() || rec.Usage.Estimated || rec.Usage.OutputTokens() == 0 {
 			t.Errorf("%s of %s is booked with %+v", rec.Path, rec.Model, rec.Usage)
 		}
 	}
@@ -222,7 +222,7 @@ func shapeAnswered(c, p *shape, mock *mockprovider.Server, got *reply, stream, c
 		return "it calls " + calls
 	case !call && text != "Hello there":
 		return "it says " + text
-	case !r.Usage.Known():
+	case !r.Usage.IsReported():
 		return "it tells no usage"
 	case len(last) != 1 || !strings.Contains(last[0].Path, p.reached):
 		return "another was asked"

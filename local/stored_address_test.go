@@ -37,7 +37,7 @@ func addressesOf(p *provider.Provider, stranger string) map[string]string {
 	all := map[string]string{"x-gateway-custom-host": stranger}
 	for i := range p.Fields {
 		f := &p.Fields[i]
-		if f.Part()&provider.Places == 0 || f.HeaderName() == "" {
+		if f.Part()&provider.HostField == 0 || f.HeaderName() == "" {
 			continue
 		}
 		all[f.HeaderName()] = "evil"
@@ -50,7 +50,7 @@ func addressesOf(p *provider.Provider, stranger string) map[string]string {
 
 // Everything that can be saved against everything that can name an address.
 //
-//lane:tables
+//lane:exhaustive
 func TestNothingSavedGoesToAnAddressOfTheCaller(t *testing.T) {
 	t.Parallel()
 	r := start(t)

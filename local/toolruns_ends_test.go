@@ -41,7 +41,7 @@ func TestToolRunsEndWithTheirBudget(t *testing.T) {
 				case rec.Call != nil && rec.Call.Method == "tools/call":
 					calls++
 				case rec.Call == nil && rec.ClientStatus == 412:
-					if refused++; len(rec.Attempts) != 0 || rec.Usage.Known() {
+					if refused++; len(rec.Attempts) != 0 || rec.Usage.IsReported() {
 						t.Errorf("%s: the refused turn: %+v", trace, rec)
 					}
 				case rec.Call == nil:

@@ -148,7 +148,7 @@ func (r *running) checkToolRecords(t *testing.T, trace string, got *reply, strea
 	for _, rec := range all {
 		switch {
 		case rec.ID == root.ID:
-			if rec.Cost != 0 || rec.Usage.Known() || rec.ClientStatus != 200 {
+			if rec.Cost != 0 || rec.Usage.IsReported() || rec.ClientStatus != 200 {
 				t.Errorf("%s: the request itself: %+v", trace, rec)
 			}
 			continue
@@ -156,7 +156,7 @@ func (r *running) checkToolRecords(t *testing.T, trace string, got *reply, strea
 			t.Errorf("%s: %s is below %s, not %s", trace, rec.Path, rec.ParentSpanID, root.ID)
 		case rec.Call == nil:
 			turns, out = turns+1, out+rec.Usage.OutputTokens()
-			if !rec.Usage.Known() || rec.Usage.Estimated {
+			if !rec.Usage.IsReported() || rec.Usage.Estimated {
 				t.Errorf("%s: a turn is booked with %+v", trace, rec.Usage)
 			}
 		case rec.Call.Method == "tools/call":
@@ -407,7 +407,7 @@ func TestToolRunsEnd(t *testing.T) {
 			}
 			if rec.ParentSpanID == "" {
 				ended = true
-			} else if turns++; !rec.Usage.Known() {
+			} else if turns++; !rec.Usage.IsReported() {
 				t.Errorf("a turn is booked with %+v", rec.Usage)
 			}
 		}

@@ -233,7 +233,7 @@ func TestAnswersOfAnotherShapeAreTriedElsewhere(t *testing.T) {
 	}
 	records := r.records(len(names))
 	for i, rec := range records {
-		if len(rec.Attempts) != 2 || rec.Attempts[0].Status < 429 || rec.Attempts[0].Cost != 0 || rec.Attempts[0].Usage.Known() {
+		if len(rec.Attempts) != 2 || rec.Attempts[0].Status < 429 || rec.Attempts[0].Cost != 0 || rec.Attempts[0].Usage.IsReported() {
 			t.Errorf("%s: %+v", names[i], rec.Attempts)
 		}
 	}

@@ -20,7 +20,7 @@ var notText = []string{"caf\xe9", "\xed\xa0\x80", "\xc0\xaf", "\xe4\xb8"}
 // the client's own shape and of others, in values and keys, at any depth, plain and
 // streamed; nothing is sent.
 //
-//lane:tables
+//lane:exhaustive
 func TestBytesThatAreNoTextAreRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t)

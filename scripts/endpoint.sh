@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Checks that the gateway works with what AWS_ENDPOINT_URL leads to, such as
-# LocalStack or scripts/standins: the contracts of stores, queues, blobs and keys,
+# LocalStack or scripts/emulators: the contracts of stores, queues, blobs and keys,
 # then a gateway of the real function binaries on it, which the smoke test asks.
 #   AWS_ENDPOINT_URL=http://127.0.0.1:4566 scripts/endpoint.sh [--deploy]
 # --deploy also deploys the stacks of tables, queues and workers there, with the
 # CDK's command line (npm ci --prefix infra).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-: "${AWS_ENDPOINT_URL:?leads nowhere: start LocalStack (make localstack) or go run ./scripts/standins}"
+: "${AWS_ENDPOINT_URL:?leads nowhere: start LocalStack (make localstack) or go run ./scripts/emulators}"
 export AWS_REGION=${AWS_REGION:-us-east-1} AWS_ACCESS_KEY_ID=${AWS_ACCESS_KEY_ID:-test} AWS_SECRET_ACCESS_KEY=${AWS_SECRET_ACCESS_KEY:-test}
 
 echo "== contracts"

@@ -16,7 +16,7 @@ import (
 // comment of a test, would leave the test out.
 func TestLanesAreThoseOfTheMakefile(t *testing.T) {
 	t.Parallel()
-	lanes := map[string]string{"plays": "shared functions", "tables": "local", "standard": "local scripts/clients"}
+	lanes := map[string]string{"property": "shared functions", "exhaustive": "local", "standard": "local scripts/clients"}
 	makefile, err := os.ReadFile("../Makefile")
 	if err != nil {
 		t.Fatal(err)

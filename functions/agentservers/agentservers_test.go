@@ -93,8 +93,8 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 				body := map[string]any{"PUT skills": `{"skills":[{"id":"one","enabled":true}]}`, "PUT user-access": `{"default_user_access":"deny"}`, "PUT workspaces": `{"workspaces":[]}`}[method+" "+below]
 				for who, query := range map[string]string{admintest.WorkspaceB: "", admintest.OtherAdmin: "?workspace_id=" + h.Three} {
 					foreign, missing := h.Do(method, at+query, who, body), h.Do(method, path+"/"+resource.NewID()+"/"+below+query, who, body)
-					if foreign.Same() != missing.Same() || foreign.Status != 404 {
-						t.Errorf("%s %s as %s: %s\n%s", method, at, who, foreign.Same(), missing.Same())
+					if foreign.Comparable() != missing.Comparable() || foreign.Status != 404 {
+						t.Errorf("%s %s as %s: %s\n%s", method, at, who, foreign.Comparable(), missing.Comparable())
 					}
 				}
 			}
@@ -152,8 +152,8 @@ func TestRewriteReplacesAddressesAndSecurity(t *testing.T) {
 	if got := h.Do("GET", "/agent-integrations/a/skills", key, nil).OK(); got.At("data", "1", "enabled") != true {
 		t.Errorf("%s", got.Body)
 	}
-	h.Do("PUT", "/agent-servers/my-agent/skills", key, `{"skills":[{"id":"one","enabled":true},{"id":"one","enabled":true}]}`).Refused(400, "AB01", "skills[1].id")
-	h.Do("PUT", "/agent-servers/my-agent/skills", admintest.MemberKey, `{"skills":[{"id":"one","enabled":true}]}`).Refused(403, "AB03", "")
+	h.Do("PUT", "/agent-servers/my-agent/skills", key, `{"skills":[{"id":"one","enabled":true},{"id":"one","enabled":true}]}`).RequireFault(400, "AB01", "skills[1].id")
+	h.Do("PUT", "/agent-servers/my-agent/skills", admintest.MemberKey, `{"skills":[{"id":"one","enabled":true}]}`).RequireFault(403, "AB03", "")
 	if got := h.Do("POST", "/agent-servers/my-agent/test", key, nil).OK(); got.At("success") != true || got.Text("agent_name") != "Agent" {
 		t.Errorf("%s", got.Body)
 	}
@@ -173,10 +173,10 @@ func TestFetchReturnsCardsOfUnregisteredAgents(t *testing.T) {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
 	for _, url := range []string{"http://169.254.169.254", "ftp://x", "http://u:p@example.com"} {
-		h.Do("POST", "/agent-integrations/fetch-agent-card", key, body(url, "")).Refused(400, "AB01", "url")
+		h.Do("POST", "/agent-integrations/fetch-agent-card", key, body(url, "")).RequireFault(400, "AB01", "url")
 	}
-	h.Do("POST", "/agent-integrations/fetch-agent-card", key, body(s.URL, `"Host":"x"`)).Refused(400, "AB01", "headers.Host")
-	h.Do("POST", "/agent-integrations/fetch-agent-card", admintest.MemberKey, body(s.URL, "")).Refused(403, "AB03", "")
+	h.Do("POST", "/agent-integrations/fetch-agent-card", key, body(s.URL, `"Host":"x"`)).RequireFault(400, "AB01", "headers.Host")
+	h.Do("POST", "/agent-integrations/fetch-agent-card", admintest.MemberKey, body(s.URL, "")).RequireFault(403, "AB03", "")
 	for _, card := range []string{"[]", `{"name":"x"}`, `{"url":"x"}`, `{"name":"x","supportedInterfaces":{}}`, `{"name":"x","url":"y","url":"z"}`, "{", `{"name":"x","url":"` + strings.Repeat("a", 1<<20) + `"}`} {
 		bad := agent(t, cardPath, card, "")
 		if got := h.Do("POST", "/agent-integrations/fetch-agent-card", key, body(bad.URL, "")); got.Status != 502 {
@@ -200,7 +200,7 @@ func TestRegistrationSucceedsWithoutACard(t *testing.T) {
 	if got := h.Do("GET", "/agent-integrations/a", key, nil).OK(); got.Text("sync_status") != "failed" || !strings.Contains(got.Text("sync_error"), "302") {
 		t.Errorf("%s", got.Body)
 	}
-	h.Do("GET", "/agent-servers/srv/agent-card", key, nil).Refused(404, "AB08", "")
+	h.Do("GET", "/agent-servers/srv/agent-card", key, nil).RequireFault(404, "AB08", "")
 	if hits.Load() != 0 {
 		t.Error("a redirect is followed")
 	}
@@ -235,7 +235,7 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 		`{"url":"http://agent.example.com/#x"}`:                                            "url",
 		`{"configurations":{"forward_headers":{"mode":"allowlist","headers":["cookie"]}}}`: "configurations.forward_headers[0]",
 	} {
-		h.Do("PUT", "/agent-integrations/a", key, body).Refused(400, "AB01", field)
+		h.Do("PUT", "/agent-integrations/a", key, body).RequireFault(400, "AB01", field)
 	}
 }
 
@@ -245,17 +245,17 @@ func TestAgentsOfTheOrganisation(t *testing.T) {
 	s := agent(t, cardPath, older, "")
 	of := register(h, chief, s.URL, "")
 	srv := `{"name":"S","slug":"same","agent_integration_id":"a"}`
-	h.Do("POST", "/agent-servers", key, srv).Refused(400, "AB01", "agent_integration_id")
-	h.Do("GET", "/agent-integrations/"+of, key, nil).Refused(404, "AB08", "")
+	h.Do("POST", "/agent-servers", key, srv).RequireFault(400, "AB01", "agent_integration_id")
+	h.Do("GET", "/agent-integrations/"+of, key, nil).RequireFault(404, "AB08", "")
 	h.Do("PUT", "/agent-integrations/"+of+"/workspaces", chief, `{"global_workspace_access":{"enabled":true},"workspaces":[{"id":"`+admintest.TwoSlug+`","enabled":false}]}`).OK()
-	h.Do("POST", "/agent-servers", admintest.WorkspaceB, srv).Refused(400, "AB01", "agent_integration_id")
+	h.Do("POST", "/agent-servers", admintest.WorkspaceB, srv).RequireFault(400, "AB01", "agent_integration_id")
 	h.Do("POST", "/agent-servers", key, srv).OK()
 	if got := h.Do("GET", "/agent-integrations/"+of, chief, nil).OK(); got.At("workspaces_count") != 1.0 || got.At("global_workspace_access", "enabled") != true {
 		t.Errorf("%s", got.Body)
 	}
 	h.Do("PUT", "/agent-integrations/"+of+"/workspaces", chief, `{"override_existing_workspace_access":true}`).OK()
-	h.Do("POST", "/agent-servers", admintest.WorkspaceB, srv).Refused(409, "AB07", "slug")
-	h.Do("DELETE", "/agent-integrations/"+of, chief, nil).Refused(409, "AB07", "")
+	h.Do("POST", "/agent-servers", admintest.WorkspaceB, srv).RequireFault(409, "AB07", "slug")
+	h.Do("DELETE", "/agent-integrations/"+of, chief, nil).RequireFault(409, "AB07", "")
 	h.Do("DELETE", "/agent-servers/same", key, nil).OK()
 	h.Do("POST", "/agent-servers", admintest.WorkspaceB, srv).OK()
 }

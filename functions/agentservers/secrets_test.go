@@ -37,13 +37,13 @@ func TestSecretsOfManagersAreResolved(t *testing.T) {
 	if got := h.Do("GET", at, key, nil).OK(); got.At("sync_status") != "success" {
 		t.Fatalf("%s", got.Body)
 	}
-	apart.Later(time.Minute)
+	apart.Advance(time.Minute)
 	want("two")
 	vault.Do(func() { vault.Secrets["kv/a"] = `{"pass":"two"}` })
 	if got := h.Do("POST", at+"/test", key, nil).OK(); got.At("success") != true || vault.Calls("read") != 2 {
 		t.Errorf("%s, %d reads", got.Body, vault.Calls("read"))
 	}
-	apart.Later(time.Minute)
+	apart.Advance(time.Minute)
 	want("never")
 	before := vault.Calls("read")
 	if got := h.Do("POST", at+"/test", key, nil).OK(); got.At("success") != false || got.At("status_code") != 401.0 || vault.Calls("read") != before+1 {

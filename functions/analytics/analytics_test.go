@@ -159,7 +159,7 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 }
 
 // sum adds a member over the points of a graph.
-func sum(a admintest.Answer, member string) (total float64) {
+func sum(a admintest.Response, member string) (total float64) {
 	points, _ := a.At("data_points").([]any)
 	for _, p := range points {
 		n, _ := p.(map[string]any)[member].(float64)
@@ -335,9 +335,9 @@ func TestBadQuestionsNameTheirParameter(t *testing.T) {
 		"/analytics/summary/cache":                                               "time_of_generation_max",
 		"/analytics/graphs/cost?" + day + "&cost_min=-1":                         "cost_min",
 	} {
-		h.Do("GET", at, admintest.WorkspaceA, nil).Refused(400, "AB01", field)
+		h.Do("GET", at, admintest.WorkspaceA, nil).RequireFault(400, "AB01", field)
 	}
-	h.Do("GET", "/analytics/graphs/colours?"+day, admintest.WorkspaceA, nil).Refused(404, "AB08", "")
+	h.Do("GET", "/analytics/graphs/colours?"+day, admintest.WorkspaceA, nil).RequireFault(404, "AB08", "")
 }
 
 func BenchmarkGraphOverADayOfTraffic(b *testing.B) {

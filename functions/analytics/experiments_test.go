@@ -90,9 +90,9 @@ func TestVersionsOfAnExperimentAreCompared(t *testing.T) {
 		t.Errorf("one rating has an interval: %s", got.Body)
 	}
 	missing := strings.Replace(at, "pp-p", "pp-nobody", 1)
-	h.Do("GET", missing, admintest.WorkspaceA, nil).Refused(404, "AB08", "promptId")
-	h.Do("GET", strings.Replace(at, trial, "6f1c0d9e-0000-4000-8000-000000000000", 1), admintest.WorkspaceA, nil).Refused(404, "AB08", "experimentId")
-	if a, b := h.Do("GET", at, admintest.WorkspaceB, nil), h.Do("GET", missing, admintest.WorkspaceB, nil); a.Same() != b.Same() {
+	h.Do("GET", missing, admintest.WorkspaceA, nil).RequireFault(404, "AB08", "promptId")
+	h.Do("GET", strings.Replace(at, trial, "6f1c0d9e-0000-4000-8000-000000000000", 1), admintest.WorkspaceA, nil).RequireFault(404, "AB08", "experimentId")
+	if a, b := h.Do("GET", at, admintest.WorkspaceB, nil), h.Do("GET", missing, admintest.WorkspaceB, nil); a.Comparable() != b.Comparable() {
 		t.Errorf("another workspace's experiment is told from a missing one: %s, %s", a.Body, b.Body)
 	}
 }

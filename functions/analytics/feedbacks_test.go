@@ -39,7 +39,7 @@ func TestGraphsOfFeedbackEqualTheSumOverIt(t *testing.T) {
 	}
 	give(h.One, feedback.Feedback{Trace: "a", Value: 10, Weight: 1}, feedback.Feedback{Trace: "b", Value: -5, Weight: 0.5}, feedback.Feedback{Trace: "b", Value: 10, Weight: 0.25}, feedback.Feedback{Trace: "unknown", Value: 4, Weight: 1})
 	give(h.Two, feedback.Feedback{Trace: "a", Value: -10, Weight: 1})
-	get := func(graph, query, key string) admintest.Answer {
+	get := func(graph, query, key string) admintest.Response {
 		t.Helper()
 		return h.Do("GET", "/analytics/graphs/"+graph+"?"+query, key, nil).OK()
 	}
@@ -100,8 +100,8 @@ func TestGraphsReportThePreviousPeriod(t *testing.T) {
 	if now, before := got.At("summary", "total"), got.At("previous", "summary", "total"); now != 6.0 || before != 4.0 {
 		t.Errorf("%v and %v", now, before)
 	}
-	h.Do("GET", "/analytics/graphs/requests?"+day+"&compare=tomorrow", admintest.WorkspaceA, nil).Refused(400, "AB01", "compare")
-	h.Do("GET", "/analytics/graphs/requests?time_of_generation_min=1970-01-02T00:00:00Z&time_of_generation_max=1975-01-02T00:00:00Z&compare=previous", admintest.WorkspaceA, nil).Refused(400, "AB01", "time_of_generation_min")
+	h.Do("GET", "/analytics/graphs/requests?"+day+"&compare=tomorrow", admintest.WorkspaceA, nil).RequireFault(400, "AB01", "compare")
+	h.Do("GET", "/analytics/graphs/requests?time_of_generation_min=1970-01-02T00:00:00Z&time_of_generation_max=1975-01-02T00:00:00Z&compare=previous", admintest.WorkspaceA, nil).RequireFault(400, "AB01", "time_of_generation_min")
 }
 
 func asJSON(t *testing.T, v any) string {

@@ -38,10 +38,10 @@ func TestSeveralGraphsAreThoseOfTheirOwnPaths(t *testing.T) {
 		names = names[n:]
 	}
 	q.Set("include", "cost,none")
-	h.Do("GET", "/analytics/graphs?"+q.Encode(), admintest.AdminKey, nil).Refused(400, "AB01", "include")
+	h.Do("GET", "/analytics/graphs?"+q.Encode(), admintest.AdminKey, nil).RequireFault(400, "AB01", "include")
 	q.Set("include", strings.Repeat("cost,", maxGraphs)+"cost")
-	h.Do("GET", "/analytics/graphs?"+q.Encode(), admintest.AdminKey, nil).Refused(400, "AB01", "include")
-	h.Do("GET", "/analytics/graphs?"+without(q), admintest.AdminKey, nil).Refused(400, "AB01", "include")
+	h.Do("GET", "/analytics/graphs?"+q.Encode(), admintest.AdminKey, nil).RequireFault(400, "AB01", "include")
+	h.Do("GET", "/analytics/graphs?"+without(q), admintest.AdminKey, nil).RequireFault(400, "AB01", "include")
 }
 
 // without is a query without the graphs that are included.

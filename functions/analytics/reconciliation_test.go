@@ -139,6 +139,6 @@ func TestBadReconciliations(t *testing.T) {
 		{`{"provider":5,"format":"csv","export":"date\n2026-01-01\n"}`, "provider"},
 		{`{"provider":"openai","format":"csv","export":"date\n2026-01-01\n","provider_slugs":"x"}`, "provider_slugs"},
 	} {
-		h.Do("POST", "/reconciliations", admintest.WorkspaceA, x.body).Refused(400, "AB01", x.field)
+		h.Do("POST", "/reconciliations", admintest.WorkspaceA, x.body).RequireFault(400, "AB01", x.field)
 	}
 }

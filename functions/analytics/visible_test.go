@@ -41,9 +41,9 @@ func TestARoleSeesWhatItsOwnKeysUsed(t *testing.T) {
 	}
 	sees(admintest.MemberKey, 3)
 	no := false
-	h.Govern(tenant.Settings{Rights: tenant.Rights{MembersViewAllData: &no, ManagersViewAnalytics: &no}})
+	h.SetSettings(tenant.Settings{RolePermissions: tenant.RolePermissions{MembersViewAllData: &no, ManagersViewAnalytics: &no}})
 	sees(admintest.MemberKey, 1)
 	sees(admintest.WsAdminKey, 3)
 	sees(admintest.WorkspaceA, 3)
-	h.Do("GET", "/analytics/graphs/requests"+span, admintest.ManagerKey, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/analytics/graphs/requests"+span, admintest.ManagerKey, nil).RequireFault(403, "AB03", "")
 }

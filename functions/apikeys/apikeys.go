@@ -273,7 +273,7 @@ func retire(_ *admin.Call, tx *resource.Tx, it item) error {
 	if err := identity.Reschedule(tx, it.Ref(), it.Form, nil); err != nil {
 		return err
 	}
-	identity.Unstage(tx, it.Record, it.Form)
+	identity.StageDelete(tx, it.Record, it.Form)
 	return nil
 }
 

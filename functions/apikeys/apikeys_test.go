@@ -37,7 +37,7 @@ func TestFamilyChecks(t *testing.T) {
 	id := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK().Text("id")
 	admintest.BadBodies(t, h, "PUT", "/api-keys/"+id, admintest.AdminKey, `{"description":"d"}`)
 	for _, bad := range []string{`{"key_transition_period_ms":1799999}`, `{"key_transition_period_ms":"1800000"}`, `[]`, `{"key_transition_period_ms":1800000`} {
-		h.Do("POST", "/api-keys/"+id+"/rotate", admintest.AdminKey, bad).Refused(400, "AB01", "")
+		h.Do("POST", "/api-keys/"+id+"/rotate", admintest.AdminKey, bad).RequireFault(400, "AB01", "")
 	}
 }
 
@@ -52,7 +52,7 @@ func TestForeignKeyIsAMissingOne(t *testing.T) {
 			}
 			foreign := h.Do(call[0], "/api-keys/"+id+call[1], caller, sent)
 			missing := h.Do(call[0], "/api-keys/"+resource.NewID()+call[1], caller, sent)
-			if foreign.Same() != missing.Same() || foreign.Status != 404 {
+			if foreign.Comparable() != missing.Comparable() || foreign.Status != 404 {
 				t.Errorf("%s%s as %s: %s | %s", call[0], call[1], caller, foreign.Body, missing.Body)
 			}
 		}
@@ -107,16 +107,16 @@ func TestWhatAKeyMayHold(t *testing.T) {
 			if strings.Count(text, `"scopes"`) > 1 { // the case brings its own
 				text = strings.Replace(text, `"scopes":["configs.list"],`, "", 1)
 			}
-			h.For(t).Do("POST", c.path, c.caller, text).Refused(400, "AB01", c.field)
+			h.For(t).Do("POST", c.path, c.caller, text).RequireFault(400, "AB01", c.field)
 		})
 	}
 	// No caller grants permissions that it lacks.
 	own := h.Do("POST", "/api-keys/workspace/service", admintest.WorkspaceA, `{"name":"k","scopes":["configs.list"]}`)
 	if own.Status == 200 {
 		h.SetCaller("narrow", admin.Caller{KeyID: "n", Type: string(identity.WorkspaceService), Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: admintest.ScopeList{"workspace_service_api_keys.create"}}.As(identity.RankManager))
-		h.Do("POST", "/api-keys/workspace/service", "narrow", `{"name":"k","scopes":["configs.list"]}`).Refused(403, "AB03", "scopes[0]")
+		h.Do("POST", "/api-keys/workspace/service", "narrow", `{"name":"k","scopes":["configs.list"]}`).RequireFault(403, "AB03", "scopes[0]")
 	}
-	h.Do("POST", "/api-keys/organisation/service", admintest.WorkspaceA, `{"name":"k","scopes":["audit_logs.list"]}`).Refused(403, "AB03", "")
+	h.Do("POST", "/api-keys/organisation/service", admintest.WorkspaceA, `{"name":"k","scopes":["audit_logs.list"]}`).RequireFault(403, "AB03", "")
 }
 
 func TestUpdatesAreThreeStated(t *testing.T) {
@@ -133,10 +133,10 @@ func TestUpdatesAreThreeStated(t *testing.T) {
 	if got.Text("description") != "" || got.At("usage_limits") != nil || got.At("rate_limits", "0") != nil {
 		t.Errorf("null did not clear: %s", got.Body)
 	}
-	h.Do("PUT", path, admintest.AdminKey, `{}`).Refused(400, "AB01", "")
-	h.Do("PUT", path, admintest.AdminKey, `{"user_id":"u"}`).Refused(400, "AB01", "")
+	h.Do("PUT", path, admintest.AdminKey, `{}`).RequireFault(400, "AB01", "")
+	h.Do("PUT", path, admintest.AdminKey, `{"user_id":"u"}`).RequireFault(400, "AB01", "")
 	h.Do("DELETE", path, admintest.AdminKey, nil).OK()
-	h.Do("GET", path, admintest.AdminKey, nil).Refused(404, "AB08", "")
+	h.Do("GET", path, admintest.AdminKey, nil).RequireFault(404, "AB08", "")
 }
 
 func TestRotationPolicyGetsItsDate(t *testing.T) {

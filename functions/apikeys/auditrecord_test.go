@@ -20,7 +20,7 @@ func TestAuditRecordsNameTheTypeOfTheKey(t *testing.T) {
 	} {
 		id := h.Do("POST", "/api-keys/"+path, admintest.AdminKey, sent).OK().Text("id")
 		h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"description":"d"}`).OK()
-		h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"scopes":["no.such"]}`).Refused(400, "AB01", "scopes[0]")
+		h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"scopes":["no.such"]}`).RequireFault(400, "AB01", "scopes[0]")
 		h.Do("DELETE", "/api-keys/"+id, admintest.AdminKey, nil).OK()
 		want, n := strings.ReplaceAll(path, "/", "_")+"_api_keys", 0
 		for _, e := range h.Audit() {
@@ -46,7 +46,7 @@ func TestAuditRecordOfAManualRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Do("POST", "/api-keys/"+id+"/rotate", admintest.AdminKey, nil).Refused(409, "AB07", "")
+	h.Do("POST", "/api-keys/"+id+"/rotate", admintest.AdminKey, nil).RequireFault(409, "AB07", "")
 	var details []map[string]string
 	for _, e := range h.Audit() {
 		if e.Action == "rotate" {
@@ -76,11 +76,11 @@ func TestAMissingWorkspaceIsReportedWithTheOtherErrors(t *testing.T) {
 	h := newInstallation(t)
 	a := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, `{"name":5}`)
 	for _, field := range []string{"workspace_id", "name", "scopes"} {
-		a.Refused(400, "AB01", field)
+		a.RequireFault(400, "AB01", field)
 	}
 	// A key of the organization needs none; one that is named is rejected, whatever it is.
 	h.Do("POST", "/api-keys/organisation/service", admintest.AdminKey, `{"name":"k","scopes":["configs.list"]}`).OK()
-	h.Do("POST", "/api-keys/organisation/service", admintest.AdminKey, `{"name":"k","scopes":["configs.list"],"workspace_id":"no-such"}`).Refused(400, "AB01", "workspace_id")
-	h.Do("POST", "/api-keys/organisation/service", admintest.WorkspaceA, `{"name":"k","scopes":["configs.list"]}`).Refused(403, "AB03", "")
-	h.Do("POST", "/api-keys/organisation/user", admintest.AdminKey, body(h, "")).Refused(400, "AB01", "type")
+	h.Do("POST", "/api-keys/organisation/service", admintest.AdminKey, `{"name":"k","scopes":["configs.list"],"workspace_id":"no-such"}`).RequireFault(400, "AB01", "workspace_id")
+	h.Do("POST", "/api-keys/organisation/service", admintest.WorkspaceA, `{"name":"k","scopes":["configs.list"]}`).RequireFault(403, "AB03", "")
+	h.Do("POST", "/api-keys/organisation/user", admintest.AdminKey, body(h, "")).RequireFault(400, "AB01", "type")
 }

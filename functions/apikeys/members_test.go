@@ -20,18 +20,18 @@ func TestWhatMembersMayDoWithKeys(t *testing.T) {
 	mine := h.Do("POST", userPath, admintest.AdminKey, userKey(h, ann, "")).OK().Text("id")
 	theirs := h.Do("POST", userPath, admintest.AdminKey, userKey(h, bob, "")).OK().Text("id")
 
-	h.Govern(tenant.Settings{})
+	h.SetSettings(tenant.Settings{})
 	if got := h.Do("GET", "/api-keys", "ann", nil).OK(); got.At("total") != 1.0 || got.At("data", "0", "id") != mine {
 		t.Errorf("a member lists %s", got.Body)
 	}
-	h.Do("POST", userPath, "ann", userKey(h, ann, "")).Refused(403, "AB03", "")
-	h.Do("PUT", "/api-keys/"+mine, "ann", `{"name":"x"}`).Refused(403, "AB03", "")
-	h.Do("DELETE", "/api-keys/"+mine, "ann", nil).Refused(403, "AB03", "")
+	h.Do("POST", userPath, "ann", userKey(h, ann, "")).RequireFault(403, "AB03", "")
+	h.Do("PUT", "/api-keys/"+mine, "ann", `{"name":"x"}`).RequireFault(403, "AB03", "")
+	h.Do("DELETE", "/api-keys/"+mine, "ann", nil).RequireFault(403, "AB03", "")
 	h.Do("POST", "/api-keys/"+mine+"/rotate", "ann", nil).OK()
-	h.Do("POST", "/api-keys/"+theirs+"/rotate", "ann", nil).Refused(404, "AB08", "id")
+	h.Do("POST", "/api-keys/"+theirs+"/rotate", "ann", nil).RequireFault(404, "AB08", "id")
 
 	yes, no := true, false
-	h.Govern(tenant.Settings{Rights: tenant.Rights{MembersManageAPIKeys: &yes}})
+	h.SetSettings(tenant.Settings{RolePermissions: tenant.RolePermissions{MembersManageAPIKeys: &yes}})
 	h.Do("POST", userPath, "ann", userKey(h, ann, "")).OK()
 	h.Do("PUT", "/api-keys/"+mine, "ann", `{"name":"x"}`).OK()
 	for _, call := range [][3]string{
@@ -43,16 +43,16 @@ func TestWhatMembersMayDoWithKeys(t *testing.T) {
 			sent = call[2]
 		}
 		if got := h.Do(call[0], call[1], "ann", sent); call[1] == "/api-keys/"+theirs {
-			got.Refused(404, "AB08", "id")
+			got.RequireFault(404, "AB08", "id")
 		} else {
-			got.Refused(403, "AB03", "")
+			got.RequireFault(403, "AB03", "")
 		}
 	}
 	h.Do("DELETE", "/api-keys/"+mine, "ann", nil).OK()
 
-	h.Govern(tenant.Settings{Rights: tenant.Rights{MembersViewAPIKeys: &no, ManagersManageAPIKeys: &no}})
-	h.Do("GET", "/api-keys", "ann", nil).Refused(403, "AB03", "")
-	h.Do("PUT", "/api-keys/"+theirs, admintest.ManagerKey, `{"name":"x"}`).Refused(403, "AB03", "")
+	h.SetSettings(tenant.Settings{RolePermissions: tenant.RolePermissions{MembersViewAPIKeys: &no, ManagersManageAPIKeys: &no}})
+	h.Do("GET", "/api-keys", "ann", nil).RequireFault(403, "AB03", "")
+	h.Do("PUT", "/api-keys/"+theirs, admintest.ManagerKey, `{"name":"x"}`).RequireFault(403, "AB03", "")
 	h.Do("PUT", "/api-keys/"+theirs, admintest.WsAdminKey, `{"name":"x"}`).OK()
 }
 
@@ -64,7 +64,7 @@ func TestAlertAddressesOfAKey(t *testing.T) {
 		`"alert_emails":["nobody"]`: "alert_emails[0]", `"alert_emails":["a@example.com","Ann <b@example.com>"]`: "alert_emails[1]",
 		`"alert_emails":"a@example.com"`: "alert_emails", `"alert_emails":[7]`: "alert_emails[0]", `"alert_emails":[null]`: "alert_emails[0]",
 	} {
-		h.Do("POST", path, admintest.AdminKey, body(h, more)).Refused(400, "AB01", field)
+		h.Do("POST", path, admintest.AdminKey, body(h, more)).RequireFault(400, "AB01", field)
 	}
 	id := h.Do("POST", path, admintest.AdminKey, body(h, `"alert_emails":["a@example.com","b@example.com"]`)).OK().Text("id")
 	at := "/api-keys/" + id
@@ -86,9 +86,9 @@ func TestMetadataIsJudgedWhenItChanges(t *testing.T) {
 	t.Parallel()
 	h := newInstallation(t)
 	at := "/api-keys/" + h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK().Text("id")
-	h.Govern(tenant.Settings{KeyMetadata: &tenant.MetadataSchema{Type: "object", Required: []string{"team"}}})
+	h.SetSettings(tenant.Settings{KeyMetadata: &tenant.MetadataSchema{Type: "object", Required: []string{"team"}}})
 	h.Do("PUT", at, admintest.AdminKey, `{"defaults":{"allow_config_override":false}}`).OK()
-	h.Do("PUT", at, admintest.AdminKey, `{"defaults":{"metadata":{"a":"b"}}}`).Refused(400, "AB01", "defaults.metadata.team")
-	h.Do("PUT", at, admintest.AdminKey, `{"defaults":null}`).Refused(400, "AB01", "defaults.metadata.team")
+	h.Do("PUT", at, admintest.AdminKey, `{"defaults":{"metadata":{"a":"b"}}}`).RequireFault(400, "AB01", "defaults.metadata.team")
+	h.Do("PUT", at, admintest.AdminKey, `{"defaults":null}`).RequireFault(400, "AB01", "defaults.metadata.team")
 	h.Do("PUT", at, admintest.AdminKey, `{"defaults":{"metadata":{"team":"b"}}}`).OK()
 }

@@ -40,14 +40,14 @@ func TestPausedKeysAreRejectedUntilTheyAreResumed(t *testing.T) {
 	if rejected("paused", fault.KeyPaused); shown() != "paused" {
 		t.Errorf("it is %s", shown())
 	}
-	h.Do("POST", "/api-keys/"+id+"/rotate", admintest.AdminKey, nil).Refused(409, "AB07", "id")
+	h.Do("POST", "/api-keys/"+id+"/rotate", admintest.AdminKey, nil).RequireFault(409, "AB07", "id")
 	h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"description":"d"}`).OK()
 	rejected("changed", fault.KeyPaused)
 	put("active")
 	if rejected("resumed", ""); shown() != "active" {
 		t.Errorf("it is %s", shown())
 	}
-	h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"status":"archived"}`).Refused(400, "AB01", "status")
+	h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"status":"archived"}`).RequireFault(400, "AB01", "status")
 	h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK()
 }
 
@@ -75,7 +75,7 @@ func TestARepeatedRotationReturnsTheSameSecret(t *testing.T) {
 	h := newInstallation(t)
 	h.Repeats.Store(true)
 	id := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK().Text("id")
-	rotate := func(key, sent string) admintest.Answer {
+	rotate := func(key, sent string) admintest.Response {
 		return h.Do("POST", "/api-keys/"+id+"/rotate", key, sent)
 	}
 	first := rotate(admintest.AdminKey, `{"key_transition_period_ms":1800000}`).OK()
@@ -83,7 +83,7 @@ func TestARepeatedRotationReturnsTheSameSecret(t *testing.T) {
 	if first.Text("key") == "" || string(first.Body) != string(again.Body) {
 		t.Errorf("%s, then %s", first.Body, again.Body)
 	}
-	rotate(admintest.WorkspaceA, `{"key_transition_period_ms":1800000}`).Refused(409, "AB07", "")
+	rotate(admintest.WorkspaceA, `{"key_transition_period_ms":1800000}`).RequireFault(409, "AB07", "")
 	other := rotate(admintest.AdminKey, `{"during_transition":"replace"}`).OK()
 	if other.Text("key") == first.Text("key") {
 		t.Error("replace returns the last secret")

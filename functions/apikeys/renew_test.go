@@ -64,7 +64,7 @@ func TestAnExpiredKeyCanBeRenewed(t *testing.T) {
 			if got := h.Do("GET", path, admintest.AdminKey, nil).OK().Text("status"); got != "expired" {
 				t.Fatalf("marked %v: the key is %s", marked, got)
 			}
-			h.Do("POST", path+"/rotate", admintest.AdminKey, `{}`).Refused(409, "AB07", "id")
+			h.Do("POST", path+"/rotate", admintest.AdminKey, `{}`).RequireFault(409, "AB07", "id")
 			h.Do("PUT", path, admintest.AdminKey, c.body).OK()
 			if got := h.Do("GET", path, admintest.AdminKey, nil).OK().Text("status"); got != c.status {
 				t.Errorf("marked %v, %s: the key is %s", marked, c.body, got)
@@ -73,9 +73,9 @@ func TestAnExpiredKeyCanBeRenewed(t *testing.T) {
 				h.Do("POST", path+"/rotate", admintest.AdminKey, `{}`).OK()
 			}
 			for _, bad := range []string{`{"expires_at":"2020-01-01"}`, `{"name":"n","expires_at":"2020-01-01T00:00:00Z"}`} {
-				h.Do("PUT", path, admintest.AdminKey, bad).Refused(400, "AB01", "expires_at")
+				h.Do("PUT", path, admintest.AdminKey, bad).RequireFault(400, "AB01", "expires_at")
 			}
-			h.Do("PUT", path, admintest.AdminKey, `{"scopes":["audit_logs.list"]}`).Refused(400, "AB01", "scopes[0]")
+			h.Do("PUT", path, admintest.AdminKey, `{"scopes":["audit_logs.list"]}`).RequireFault(400, "AB01", "scopes[0]")
 		}
 	}
 }
@@ -87,30 +87,30 @@ func TestAUserKeyNamesAUserOfTheWorkspace(t *testing.T) {
 	h := newInstallation(t)
 	const path = "/api-keys/workspace/user"
 	known, there, boss := addUser(t, h, "known@example.com", membership.Member, h.One), addUser(t, h, "there@example.com", membership.Member, h.Two), addUser(t, h, "boss@example.com", membership.Admin)
-	make := func(key, workspace, user string) admintest.Answer {
+	make := func(key, workspace, user string) admintest.Response {
 		return h.Do("POST", path, key, fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["configs.list"],"user_id":%q}`, workspace, user))
 	}
 	for _, key := range []string{admintest.AdminKey, admintest.WorkspaceA, admintest.ManagerKey, admintest.WsAdminKey} {
 		for _, odd := range []string{"u", "../x", "root", h.One + "x", "00000000-0000-0000-0000-00000000000g", `me@example.com`} {
-			make(key, h.One, odd).Refused(400, "AB01", "user_id")
+			make(key, h.One, odd).RequireFault(400, "AB01", "user_id")
 		}
 		id := make(key, h.One, known).OK().Text("id")
 		if got := make(key, h.One, boss); key == admintest.AdminKey || key == admintest.WorkspaceA {
 			got.OK()
 		} else {
-			got.Refused(403, "AB03", "user_id") // its role is above the caller's
+			got.RequireFault(403, "AB03", "user_id") // its role is above the caller's
 		}
 		if got := h.Do("GET", "/api-keys/"+id, key, nil).OK().Text("user_id"); got != known {
 			t.Errorf("the key belongs to %s", got)
 		}
 		var same []string
 		for _, unknown := range []string{resource.NewID(), there} {
-			same = append(same, make(key, h.One, unknown).Refused(400, "AB01", "user_id").Same())
+			same = append(same, make(key, h.One, unknown).RequireFault(400, "AB01", "user_id").Comparable())
 		}
 		if same[0] != same[1] {
 			t.Errorf("%s: the refusals tell who exists elsewhere: %q", key, same)
 		}
 	}
-	make(admintest.OtherAdmin, h.Three, known).Refused(400, "AB01", "user_id")
-	make(admintest.MemberKey, h.One, known).Refused(403, "AB03", "")
+	make(admintest.OtherAdmin, h.Three, known).RequireFault(400, "AB01", "user_id")
+	make(admintest.MemberKey, h.One, known).RequireFault(403, "AB03", "")
 }

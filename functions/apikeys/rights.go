@@ -30,7 +30,7 @@ func rankOfNew(c *admin.Call, k *identity.Key) identity.Rank {
 // sponsor makes who creates, changes or rotates a service key answer for it, unless the key ranks
 // above them.
 func sponsor(c *admin.Call, k *identity.Key) {
-	if k.UserID != "" || k.Rank == "" || k.Rank.Above(c.Caller.Rank) {
+	if k.UserID != "" || k.Rank == "" || k.Rank.IsHigherThan(c.Caller.Rank) {
 		return
 	}
 	k.Sponsor = cmp.Or(c.Caller.ResponsibleUser(), identity.NoSponsor)
@@ -42,13 +42,13 @@ func owns(c *admin.Call, k *identity.Key) bool { return c.Caller.Is(k.UserID) }
 
 // rights returns what a key allows: its scopes, with the lower of its creator's rank and the
 // present rank of its user.
-func rights(tx *resource.Tx, rec *resource.Record, k *identity.Key) (authority.Rights, error) {
+func rights(tx *resource.Tx, rec *resource.Record, k *identity.Key) (authority.Permissions, error) {
 	rank, _ := k.Granted(rec.CreatedBy)
 	if k.UserID == "" {
-		return authority.Rights{Rank: rank, Scopes: k.Scopes}, nil
+		return authority.Permissions{Rank: rank, Scopes: k.Scopes}, nil
 	}
 	own, err := membership.RankIn(tx, rec.Scope, k.UserID)
-	return authority.Rights{Rank: own.Min(rank), Scopes: k.Scopes}, err
+	return authority.Permissions{Rank: own.Min(rank), Scopes: k.Scopes}, err
 }
 
 // grants checks that a new key, or an extension of a key, is within the caller's permissions.
@@ -62,7 +62,7 @@ func grants(c *admin.Call, tx *resource.Tx, ch *change) error {
 			if err != nil {
 				return err
 			}
-			if err := by.Grant("user_id", authority.Rights{Rank: own}); err != nil {
+			if err := by.Grant("user_id", authority.Permissions{Rank: own}); err != nil {
 				return err
 			}
 		}
@@ -85,7 +85,7 @@ func grants(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if (lasts || resumes) && !owns(c, k) {
 		had = nil
 	}
-	if err := by.Grant(field, authority.Rights{Rank: all.Rank}); err != nil {
+	if err := by.Grant(field, authority.Permissions{Rank: all.Rank}); err != nil {
 		return err
 	}
 	return by.GrantScopes("scopes", k.Scopes, had)
@@ -187,10 +187,10 @@ func ownerOf(c *admin.Call, tx *resource.Tx, ch *change, s *tenant.Settings) err
 	if !admin.IsUUID(k.UserID) {
 		return fault.Invalid("user_id", "must be the UUID of a user")
 	}
-	if _, err := membership.Holds(tx, sc, k.UserID, "user_id"); err != nil {
+	if _, err := membership.CheckKeyOwner(tx, sc, k.UserID, "user_id"); err != nil {
 		return err
 	}
-	full, err := membership.Full(tx, c.Resources, sc, s)
+	full, err := membership.KeyLimitReached(tx, c.Resources, sc, s)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func signIn(h *admintest.Installation, credential, user string, rank identity.Ra
 func TestOnlyTheUserSeesTheSecretOfItsKey(t *testing.T) {
 	t.Parallel()
 	h := newInstallation(t)
-	h.Govern(tenant.Settings{})
+	h.SetSettings(tenant.Settings{})
 	ann, bob := addUser(t, h, "ann@example.com", membership.Member, h.One), addUser(t, h, "bob@example.com", membership.Member, h.One)
 	signIn(h, "ann", ann, identity.RankMember)
 	signIn(h, "bob", bob, identity.RankMember)
@@ -39,15 +39,15 @@ func TestOnlyTheUserSeesTheSecretOfItsKey(t *testing.T) {
 		for range 2 { // as created, and rotated by others
 			for _, other := range []string{admintest.AdminKey, admintest.WorkspaceA, admintest.ManagerKey, admintest.WsAdminKey, "bob"} {
 				if got := h.Do("POST", at+"/collect", other, nil); other == "bob" { // who does not see the key
-					got.Refused(404, "AB08", "id")
+					got.RequireFault(404, "AB08", "id")
 				} else {
-					got.Refused(403, "AB03", "")
+					got.RequireFault(403, "AB03", "")
 				}
 			}
 			if raw := h.Do("POST", at+"/collect", "ann", nil).OK().Text("key"); len(raw) < 30 {
 				t.Errorf("its user collects %q", raw)
 			}
-			h.Do("POST", at+"/collect", "ann", nil).Refused(404, "AB08", "id")
+			h.Do("POST", at+"/collect", "ann", nil).RequireFault(404, "AB08", "id")
 			if got := h.Do("POST", at+"/rotate", by, nil); got.Status == 200 && got.At("key") != nil {
 				t.Errorf("%s sees the rotated key: %s", by, got.Body)
 			}
@@ -65,7 +65,7 @@ func TestOnlyTheUserSeesTheSecretOfItsKey(t *testing.T) {
 func TestKeysThatOthersKnowGetNoSecretsOfTheirUser(t *testing.T) {
 	t.Parallel()
 	h := newInstallation(t)
-	h.Govern(tenant.Settings{})
+	h.SetSettings(tenant.Settings{})
 	ann := addUser(t, h, "ann@example.com", membership.Member, h.One)
 	signIn(h, "ann", ann, identity.RankMember)
 	id := h.Do("POST", userPath, admintest.AdminKey, userKey(h, ann, "")).OK().Text("id")
@@ -79,8 +79,8 @@ func TestKeysThatOthersKnowGetNoSecretsOfTheirUser(t *testing.T) {
 	if got := h.Do("POST", at+"/rotate", "known to others", nil).OK(); got.At("key") != nil {
 		t.Errorf("it gets its own new secret: %s", got.Body)
 	}
-	h.Do("POST", at+"/collect", "known to others", nil).Refused(403, "AB03", "id")
-	h.Do("POST", userPath, "known to others", userKey(h, ann, "")).Refused(403, "AB03", "")
+	h.Do("POST", at+"/collect", "known to others", nil).RequireFault(403, "AB03", "id")
+	h.Do("POST", userPath, "known to others", userKey(h, ann, "")).RequireFault(403, "AB03", "")
 	shared = shared.As(identity.RankManager) // who may create keys of others
 	h.SetCaller("known to others", shared)
 	made := h.Do("POST", userPath, "known to others", userKey(h, ann, "")).OK()
@@ -88,7 +88,7 @@ func TestKeysThatOthersKnowGetNoSecretsOfTheirUser(t *testing.T) {
 		t.Errorf("it gets a key of its user: %s", made.Body)
 	}
 	own := "/api-keys/" + made.Text("id")
-	h.Do("POST", own+"/collect", "known to others", nil).Refused(403, "AB03", "id")
+	h.Do("POST", own+"/collect", "known to others", nil).RequireFault(403, "AB03", "id")
 	if got := h.Do("POST", own+"/rotate", "known to others", nil); got.Status == 200 && got.At("key") != nil {
 		t.Errorf("it rotates a key of its user for itself: %s", got.Body)
 	}
@@ -104,7 +104,7 @@ func TestKeysThatOthersKnowGetNoSecretsOfTheirUser(t *testing.T) {
 func TestKeysCarryTheRankOfTheirCreator(t *testing.T) {
 	t.Parallel()
 	h := newInstallation(t)
-	h.Govern(tenant.Settings{})
+	h.SetSettings(tenant.Settings{})
 	ann := addUser(t, h, "ann@example.com", membership.Member, h.One)
 	const path = "/api-keys/workspace/service"
 	at := map[string]string{}
@@ -118,19 +118,19 @@ func TestKeysCarryTheRankOfTheirCreator(t *testing.T) {
 		}
 	}
 	for _, above := range []string{at[admintest.AdminKey], at[admintest.WsAdminKey]} {
-		h.Do("POST", above+"/rotate", admintest.ManagerKey, nil).Refused(403, "AB03", "id")
-		h.Do("POST", above+"/collect", admintest.ManagerKey, nil).Refused(403, "AB03", "id")
-		h.Do("PUT", above, admintest.ManagerKey, `{"scopes":["configs.list","workspace_users.update"]}`).Refused(403, "AB03", "scopes")
-		h.Do("PUT", above, admintest.ManagerKey, `{"expires_at":null}`).Refused(403, "AB03", "expires_at")
+		h.Do("POST", above+"/rotate", admintest.ManagerKey, nil).RequireFault(403, "AB03", "id")
+		h.Do("POST", above+"/collect", admintest.ManagerKey, nil).RequireFault(403, "AB03", "id")
+		h.Do("PUT", above, admintest.ManagerKey, `{"scopes":["configs.list","workspace_users.update"]}`).RequireFault(403, "AB03", "scopes")
+		h.Do("PUT", above, admintest.ManagerKey, `{"expires_at":null}`).RequireFault(403, "AB03", "expires_at")
 		h.Do("PUT", above, admintest.ManagerKey, `{"name":"renamed"}`).OK()
 		h.Do("PUT", above, admintest.ManagerKey, `{"status":"paused"}`).OK()
-		h.Do("PUT", above, admintest.ManagerKey, `{"status":"active"}`).Refused(403, "AB03", "status")
+		h.Do("PUT", above, admintest.ManagerKey, `{"status":"active"}`).RequireFault(403, "AB03", "status")
 		h.Do("PUT", above, admintest.WsAdminKey, `{"status":"active"}`).OK()
 	}
 	h.Do("PUT", at[admintest.ManagerKey], admintest.WsAdminKey, `{"status":"paused"}`).OK()
 	h.Do("PUT", at[admintest.ManagerKey], admintest.ManagerKey, `{"status":"active"}`).OK()
 	h.Do("POST", at[admintest.ManagerKey]+"/rotate", admintest.ManagerKey, nil).OK()
 	boss := addUser(t, h, "boss@example.com", membership.Owner)
-	h.Do("POST", userPath, admintest.WsAdminKey, userKey(h, boss, "")).Refused(403, "AB03", "user_id")
+	h.Do("POST", userPath, admintest.WsAdminKey, userKey(h, boss, "")).RequireFault(403, "AB03", "user_id")
 	h.Do("POST", userPath, admintest.ManagerKey, userKey(h, ann, "")).OK()
 }

@@ -72,7 +72,7 @@ func TestKeysOfUsersObeyTheSettings(t *testing.T) {
 		`,"rotation_policy":{"rotation_period_days":15}`:                                        "rotation_policy.rotation_period_days",
 		`,"rotation_policy":{"rotation_period_days":14,"next_rotation_at":"` + in(3*day) + `"}`: "rotation_policy.next_rotation_at",
 	} {
-		h.Do("POST", userPath, admintest.AdminKey, userKey(h, ann, more)).Refused(400, "AB01", field)
+		h.Do("POST", userPath, admintest.AdminKey, userKey(h, ann, more)).RequireFault(400, "AB01", field)
 	}
 	for _, more := range []string{"", `,"expires_at":null`, `,"expires_at":"` + in(9*day) + `"`, `,"rotation_policy":{"rotation_period_days":14}`} {
 		id := h.Do("POST", userPath, admintest.AdminKey, userKey(h, ann, more)).OK().Text("id")
@@ -81,8 +81,8 @@ func TestKeysOfUsersObeyTheSettings(t *testing.T) {
 		if err != nil || time.Until(at) > 10*day || got.At("rotation_policy", "rotation_period_days") != 14.0 || got.Text("rotation_policy", "next_rotation_at") == "" {
 			t.Errorf("%s: %s", more, got.Body)
 		}
-		h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"expires_at":null}`).Refused(400, "AB01", "expires_at")
-		h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"rotation_policy":null}`).Refused(400, "AB01", "rotation_policy")
+		h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"expires_at":null}`).RequireFault(400, "AB01", "expires_at")
+		h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"rotation_policy":null}`).RequireFault(400, "AB01", "rotation_policy")
 		h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"name":"other"}`).OK()
 	}
 	// Keys of services are free.
@@ -114,7 +114,7 @@ func TestAWorkspaceHasNoMoreKeysThanItMay(t *testing.T) {
 	if got := h.Do("GET", "/api-keys?workspace_id="+h.One, admintest.AdminKey, nil).OK().At("total"); made != 3 || got != 3.0 {
 		t.Errorf("%d made, %v there", made, got)
 	}
-	h.Do("POST", userPath, admintest.AdminKey, userKey(h, ann, "")).Refused(403, "AB03", "workspace_id")
+	h.Do("POST", userPath, admintest.AdminKey, userKey(h, ann, "")).RequireFault(403, "AB03", "workspace_id")
 }
 
 func TestMetadataOfKeysFollowsItsSchema(t *testing.T) {
@@ -124,17 +124,17 @@ func TestMetadataOfKeysFollowsItsSchema(t *testing.T) {
 	set(t, h, tenant.Settings{KeyMetadata: &tenant.MetadataSchema{Type: "object", Required: []string{"team", "cost"}, Properties: map[string]tenant.MetadataMember{
 		"team": {Type: "string", Enum: []string{"red", "blue"}, Default: &team}, "cost": {Type: "string", Pattern: "^[0-9]+$"},
 	}}})
-	post := func(more string) admintest.Answer {
+	post := func(more string) admintest.Response {
 		return h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, more))
 	}
-	post("").Refused(400, "AB01", "defaults.metadata.cost")
-	post(`"defaults":{"metadata":{"cost":"x"}}`).Refused(400, "AB01", "defaults.metadata.cost")
-	post(`"defaults":{"metadata":{"cost":"7","team":"green"}}`).Refused(400, "AB01", "defaults.metadata.team")
+	post("").RequireFault(400, "AB01", "defaults.metadata.cost")
+	post(`"defaults":{"metadata":{"cost":"x"}}`).RequireFault(400, "AB01", "defaults.metadata.cost")
+	post(`"defaults":{"metadata":{"cost":"7","team":"green"}}`).RequireFault(400, "AB01", "defaults.metadata.team")
 	id := post(`"defaults":{"metadata":{"cost":"7","other":"x"}}`).OK().Text("id")
 	if got := h.Do("GET", "/api-keys/"+id, admintest.AdminKey, nil).OK(); got.Text("defaults", "metadata", "team") != "red" {
 		t.Errorf("%s", got.Body)
 	}
-	h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"defaults":{"metadata":{"team":"blue"}}}`).Refused(400, "AB01", "defaults.metadata.cost")
+	h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"defaults":{"metadata":{"team":"blue"}}}`).RequireFault(400, "AB01", "defaults.metadata.cost")
 	h.Do("PUT", "/api-keys/"+id, admintest.AdminKey, `{"name":"other"}`).OK()
 }
 

@@ -41,7 +41,7 @@ func TestEveryScopeIsListedWithDescriptionAndHolders(t *testing.T) {
 	if list.Total != len(list.Data) || list.Total < 100 {
 		t.Errorf("total %d of %d", list.Total, len(list.Data))
 	}
-	h.Do("GET", "/scopes?key_type=no", admintest.AdminKey, nil).Refused(400, "AB01", "key_type")
+	h.Do("GET", "/scopes?key_type=no", admintest.AdminKey, nil).RequireFault(400, "AB01", "key_type")
 }
 
 // Every credential may read itself, whatever its scopes, and never sees its secret.

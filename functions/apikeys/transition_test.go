@@ -15,7 +15,7 @@ func TestALostRotationIsRepeatedOrEnded(t *testing.T) {
 	h := newInstallation(t)
 	made := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, "")).OK()
 	id, first := made.Text("id"), made.Text("key")
-	rotate := func(do string) admintest.Answer {
+	rotate := func(do string) admintest.Response {
 		return h.Do("POST", "/api-keys/"+id+"/rotate", admintest.AdminKey, map[string]any{"during_transition": do})
 	}
 	live := func(where string, want map[string]bool) {
@@ -27,8 +27,8 @@ func TestALostRotationIsRepeatedOrEnded(t *testing.T) {
 			}
 		}
 	}
-	rotate("end").Refused(409, "AB07", "during_transition")
-	rotate("other").Refused(400, "AB01", "during_transition")
+	rotate("end").RequireFault(409, "AB07", "during_transition")
+	rotate("other").RequireFault(400, "AB01", "during_transition")
 	lost := rotate("replace").OK() // a usual rotation
 	live("rotated", map[string]bool{first: true, lost.Text("key"): true})
 	again := rotate("replace").OK()

@@ -184,7 +184,7 @@ func (l *line) name() string {
 
 // tried calls an operation with each of the keys. What a served call has changed is made
 // again for the next call.
-func tried(t *testing.T, in *installation, w *drive.World, op *drive.Operation, place drive.Place, keys []string) *line {
+func tried(t *testing.T, in *installation, w *drive.Resources, op *drive.Operation, place drive.Place, keys []string) *line {
 	t.Helper()
 	l := &line{op: op, place: place}
 	var path string
@@ -239,19 +239,19 @@ func tried(t *testing.T, in *installation, w *drive.World, op *drive.Operation, 
 
 // once is a path and a body that an operation accepts one time: things that it makes have
 // new names, an update gives every member, and a deletion is confirmed.
-func once(w *drive.World, op *drive.Operation, place drive.Place) (string, map[string]any, error) {
+func once(w *drive.Resources, op *drive.Operation, place drive.Place) (string, map[string]any, error) {
 	path, body, err := request(w, op, place)
 	if err != nil || op.Body == nil {
 		return path, nil, err
 	}
 	if w.Doc.Linked(op, "read") != nil {
-		body, err = w.Again(&drive.Thing{Create: op, Place: place, Sent: body})
+		body, err = w.CopyBody(&drive.Resource{Create: op, Place: place, Sent: body})
 		return path, body, err
 	}
 	if op.Path[len(op.Path)-1] != '}' {
 		return path, body, nil
 	}
-	of, err := w.Need(drive.Collection(op.Path), place)
+	of, err := w.Find(drive.Collection(op.Path), place)
 	if err != nil || of.Create == nil {
 		return path, body, err
 	}
@@ -259,7 +259,7 @@ func once(w *drive.World, op *drive.Operation, place drive.Place) (string, map[s
 	case w.Doc.Linked(of.Create, "delete"):
 		body, err = w.Confirm(op, of)
 	case w.Doc.Linked(of.Create, "update"):
-		if whole := w.Whole(op, of); len(whole) > 0 {
+		if whole := w.FullUpdate(op, of); len(whole) > 0 {
 			body = whole
 		}
 	}
@@ -274,7 +274,7 @@ func placeless(op *drive.Operation) bool {
 }
 
 // places are where there are things that an operation is about.
-func places(w *drive.World, op *drive.Operation) []drive.Place {
+func places(w *drive.Resources, op *drive.Operation) []drive.Place {
 	both := []drive.Place{drive.Workspace, drive.Organisation}
 	if placeless(op) {
 		return both[1:]
@@ -284,7 +284,7 @@ func places(w *drive.World, op *drive.Operation) []drive.Place {
 		return both
 	}
 	collection, _, _ := strings.Cut(op.Path, "/{")
-	if t, err := w.Need(collection, drive.Organisation); err != nil || t.Create == nil || t.Place != drive.Organisation {
+	if t, err := w.Find(collection, drive.Organisation); err != nil || t.Create == nil || t.Place != drive.Organisation {
 		return both[:1]
 	}
 	return both
@@ -348,7 +348,7 @@ func (k *scopedKeys) of(c *caller, scopes []string) string {
 // check calls a route with keys that have every scope except the needed ones, which must be
 // refused. It also calls it with keys that have only one of the needed scopes, which must
 // be served if the scope is for things of that place.
-func (k *scopedKeys) check(t *testing.T, in *installation, w *drive.World, rules *accessRules, l *line, all []caller) {
+func (k *scopedKeys) check(t *testing.T, in *installation, w *drive.Resources, rules *accessRules, l *line, all []caller) {
 	t.Helper()
 	if slices.Contains(l.op.Scopes, "auth.self") || slices.Contains(l.op.Scopes, admin.AnyScope) {
 		return // no key holds the one, and every caller has the other
@@ -398,11 +398,11 @@ func (k *scopedKeys) check(t *testing.T, in *installation, w *drive.World, rules
 
 // matrixOf is an installation with a caller of every kind, and a client that makes the
 // things that the calls are about.
-func matrixOf(t *testing.T) (*installation, *drive.World, []caller) {
+func matrixOf(t *testing.T) (*installation, *drive.Resources, []caller) {
 	t.Helper()
 	in := install(t, nil)
 	in.user(rootKey, "somebody@example.com", "member", "first-space", "member")
-	w := drive.NewWorld(in.doc, in.as(rootKey))
+	w := drive.NewResources(in.doc, in.as(rootKey))
 	w.In = in.must("GET", "/workspaces/first-space", rootKey, "")["id"].(string)
 	w.Adopt("/admin/workspaces", drive.Workspace, w.In)
 	made := 0

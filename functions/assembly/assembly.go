@@ -56,7 +56,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/app/console"
-	"gateway/shared/app/exporting"
+	"gateway/shared/app/logexport"
 	"gateway/shared/audit"
 	"gateway/shared/relay"
 	ratings "gateway/shared/usage/feedback"
@@ -81,7 +81,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 		mcpservers.New(mcpservers.NewDeps(c, secrets)),
 		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Transport: c.Transport, Secrets: secrets}}),
 		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Transport: c.Transport}), scim.New(scim.NewDeps(c)), feedback.New(rated), auth.New(auth.NewDeps(c)))
-	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.NewRuns(c), Bucket: c.Bucket,
+	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: logexport.NewRuns(c), Bucket: c.Bucket,
 		Tail: logs.TailOptions{Interval: 250 * time.Millisecond, Ends: c.Stopping}, Store: c.Store, Ingest: &ingest.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Prices: c.Book()}, Prices: c.Book()}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(toolbox.LocalAPI{Handler: func() http.Handler { return c.Administration }}, DataPlane(), families...)) // the document describes all families before it
 }

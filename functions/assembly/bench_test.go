@@ -69,7 +69,7 @@ func TestSpeedOfTheAdministration(t *testing.T) {
 // kind is a family of things to be measured.
 type kind struct {
 	name   string
-	thing  *drive.Thing
+	thing  *drive.Resource
 	path   string // of creates
 	record resource.Record
 	ids    []string
@@ -83,9 +83,9 @@ func (e *estate) kinds(t *testing.T) (out []*kind) {
 		if len(drive.Variables(read.Path)) != 1 {
 			continue // resources below another one are counted with it
 		}
-		thing, err := e.w.Need(drive.Collection(read.Path), drive.Workspace)
+		thing, err := e.w.Find(drive.Collection(read.Path), drive.Workspace)
 		if err != nil || thing.Create == nil {
-			if thing, err = e.w.Need(drive.Collection(read.Path), drive.Organisation); err != nil || thing.Create == nil {
+			if thing, err = e.w.Find(drive.Collection(read.Path), drive.Organisation); err != nil || thing.Create == nil {
 				continue
 			}
 		}
@@ -96,7 +96,7 @@ func (e *estate) kinds(t *testing.T) (out []*kind) {
 		}
 		k := &kind{name: drive.Collection(read.Path), thing: thing, record: rec}
 		for _, enums := range e.w.Variants(create) {
-			if again, err := e.w.Make(create, thing.Place, enums); err == nil {
+			if again, err := e.w.Create(create, thing.Place, enums); err == nil {
 				k.path, _ = e.w.Path(create, thing.Place, enums)
 				k.thing = again
 				k.record, _ = e.stored(t, again)
@@ -110,7 +110,7 @@ func (e *estate) kinds(t *testing.T) (out []*kind) {
 }
 
 // stored finds the record of a thing by any of its names.
-func (e *estate) stored(t *testing.T, thing *drive.Thing) (resource.Record, bool) {
+func (e *estate) stored(t *testing.T, thing *drive.Resource) (resource.Record, bool) {
 	t.Helper()
 	for _, sc := range []store.Scope{{Org: "first", Workspace: e.w.In}, {Org: "first"}} {
 		for _, k := range e.rows.kindsIn(t, sc) {
@@ -254,7 +254,7 @@ func (k *kind) measure(t *testing.T, e *estate) {
 	changes := 0
 	change := func(int) (string, string, []byte) {
 		values := pick()
-		body := e.w.Whole(update, k.thing)
+		body := e.w.FullUpdate(update, k.thing)
 		if _, named := body["name"]; named { // a name that no other one has
 			changes++
 			body["name"] = fmt.Sprintf("%s-changed-%d", body["name"], changes)
@@ -277,7 +277,7 @@ func (k *kind) measure(t *testing.T, e *estate) {
 		updates = rounds(t, e, change)
 	}
 	creates = rounds(t, e, func(int) (string, string, []byte) {
-		body, err := e.w.Again(k.thing)
+		body, err := e.w.CopyBody(k.thing)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,13 +19,13 @@ func TestADeclaringClientDrivesEveryResource(t *testing.T) {
 	in := install(t, nil)
 	in.user(rootKey, "admin@example.com", "admin", "", "")
 	in.user(rootKey, "member@example.com", "member", "first-space", "member")
-	w := drive.NewWorld(in.doc, in.as(rootKey))
+	w := drive.NewResources(in.doc, in.as(rootKey))
 	driven := map[string]bool{}
 	for _, create := range in.doc.Creates() {
 		for _, place := range []drive.Place{drive.Workspace, drive.Organisation} {
 			for _, enums := range w.Variants(create) {
-				thing, err := w.Make(create, place, enums)
-				var refused *drive.Refused
+				thing, err := w.Create(create, place, enums)
+				var refused *drive.RejectedError
 				if errors.As(err, &refused) && refused.Status == 400 && notThere(refused.Fields(), enums) {
 					continue // no such kind, or not in this place
 				}
@@ -62,7 +62,7 @@ func notThere(fields map[string]string, enums map[string]string) bool {
 }
 
 // driveLifecycle drives a resource through its lifecycle.
-func driveLifecycle(t *testing.T, w *drive.World, thing *drive.Thing, what string) {
+func driveLifecycle(t *testing.T, w *drive.Resources, thing *drive.Resource, what string) {
 	t.Helper()
 	state := plan(t, w, thing, what+" after its creation")
 	if state == nil {
@@ -73,7 +73,7 @@ func driveLifecycle(t *testing.T, w *drive.World, thing *drive.Thing, what strin
 		changes(t, w, thing, state, what)
 	}
 	// An import knows the names in the path alone; what it reads has no difference.
-	imported := &drive.Thing{Create: thing.Create, Place: thing.Place, Variables: maps.Clone(thing.Variables), Sent: thing.Sent}
+	imported := &drive.Resource{Create: thing.Create, Place: thing.Place, Variables: maps.Clone(thing.Variables), Sent: thing.Sent}
 	plan(t, w, imported, what+" after its import")
 	if w.Doc.Linked(thing.Create, "delete") == nil {
 		return
@@ -83,7 +83,7 @@ func driveLifecycle(t *testing.T, w *drive.World, thing *drive.Thing, what strin
 		return
 	}
 	_, err := w.Get(thing)
-	var refused *drive.Refused
+	var refused *drive.RejectedError
 	if err == nil {
 		if got, _ := w.Get(thing); got["status"] != "archived" && got["status"] != "cancelled" {
 			t.Errorf("%s is still there after it was destroyed: %v", what, got)
@@ -94,7 +94,7 @@ func driveLifecycle(t *testing.T, w *drive.World, thing *drive.Thing, what strin
 }
 
 // plan reads a resource and returns its differences from the declared state.
-func plan(t *testing.T, w *drive.World, thing *drive.Thing, what string) map[string]any {
+func plan(t *testing.T, w *drive.Resources, thing *drive.Resource, what string) map[string]any {
 	t.Helper()
 	got, err := w.Get(thing)
 	if err != nil {
@@ -115,7 +115,7 @@ func plan(t *testing.T, w *drive.World, thing *drive.Thing, what string) map[str
 
 // filters lists with each parameter that has the name of a member of the thing: with the
 // member's value the list has the thing, with another value of an enum it does not.
-func filters(t *testing.T, w *drive.World, thing *drive.Thing, state map[string]any, what string) {
+func filters(t *testing.T, w *drive.Resources, thing *drive.Resource, state map[string]any, what string) {
 	t.Helper()
 	op := w.Doc.At("GET", drive.Collection(w.Doc.Linked(thing.Create, "read").Path))
 	if op == nil {
@@ -169,7 +169,7 @@ func declare(sent map[string]any, name string, v any) {
 }
 
 // changes updates each member that an update takes, one by one, and all of them.
-func changes(t *testing.T, w *drive.World, thing *drive.Thing, state map[string]any, what string) {
+func changes(t *testing.T, w *drive.Resources, thing *drive.Resource, state map[string]any, what string) {
 	t.Helper()
 	update := w.Doc.Linked(thing.Create, "update")
 	properties := update.Body["properties"].(map[string]any)
@@ -180,12 +180,12 @@ func changes(t *testing.T, w *drive.World, thing *drive.Thing, state map[string]
 		if s["writeOnly"] == true || s[drive.Immutable] == true || name == "workspace_id" || name == "status" {
 			continue
 		}
-		other, ok := drive.Other(s, name, state[name])
+		other, ok := drive.DifferentValue(s, name, state[name])
 		if !ok {
 			continue
 		}
 		err := w.Update(thing, map[string]any{name: other})
-		var refused *drive.Refused
+		var refused *drive.RejectedError
 		if errors.As(err, &refused) && refused.Status == 400 {
 			skipped = append(skipped, fmt.Sprintf("%s %v: %v", name, other, refused.Fields()))
 			continue

@@ -32,7 +32,7 @@ func TestEveryExampleIsTaken(t *testing.T) {
 			t.Parallel()
 			in := install(t, nil)
 			in.user(rootKey, "member@example.com", "member", "first-space", "member")
-			w := drive.NewWorld(in.doc, in.as(rootKey))
+			w := drive.NewResources(in.doc, in.as(rootKey))
 			if tag == "inference" {
 				space := in.must("GET", "/workspaces/first-space", rootKey, "")["id"].(string)
 				for slug, id := range map[string]string{"openai": "openai", "cohere": "cohere", "mistral": "mistral-ai"} {
@@ -59,7 +59,7 @@ func TestEveryExampleIsTaken(t *testing.T) {
 }
 
 // example sends an example to where it belongs.
-func (in *installation) example(w *drive.World, op *drive.Operation, body []byte) (int, []byte) {
+func (in *installation) example(w *drive.Resources, op *drive.Operation, body []byte) (int, []byte) {
 	in.t.Helper()
 	if op.Tag == "inference" {
 		return in.infer(op, body)

@@ -127,7 +127,7 @@ var callersUser = map[string]string{
 	"shared/a2a/authz Load":                 "restricts the access",
 	"shared/admin Actor":                    "audit",
 	"shared/admin entry":                    "audit",
-	"shared/admin/invited Accept":           "sets it",
+	"shared/admin/acceptance Accept":        "sets it",
 	"shared/mcp/authz load":                 "restricts the access",
 	"shared/mcp/gate account":               "after actingUser",
 	"shared/mcp/gate actingUser":            "after identity.Granted",

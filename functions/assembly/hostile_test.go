@@ -32,7 +32,7 @@ func TestHostileBodiesChangeNothing(t *testing.T) {
 			var rows *watched
 			in := install(t, func(s store.Store) store.Store { rows = watch(s); return rows })
 			in.user(rootKey, "member@example.com", "member", "first-space", "member")
-			w := drive.NewWorld(in.doc, in.as(rootKey))
+			w := drive.NewResources(in.doc, in.as(rootKey))
 			key := rootKey
 			if tag == "feedback" { // which keys of workspaces alone may give
 				key = in.serviceKey(in.must("GET", "/workspaces/first-space", rootKey, "")["id"].(string))
@@ -54,7 +54,7 @@ func TestHostileBodiesChangeNothing(t *testing.T) {
 
 // hostile tries one operation: first bodies that must be rejected, then bodies that may be
 // accepted. It returns how many bodies were tried.
-func hostile(t *testing.T, in *installation, w *drive.World, rows *watched, key string, op *drive.Operation) int {
+func hostile(t *testing.T, in *installation, w *drive.Resources, rows *watched, key string, op *drive.Operation) int {
 	t.Helper()
 	name := op.Method + " " + op.Path
 	path, body, err := request(w, op, drive.Workspace)
@@ -66,9 +66,9 @@ func hostile(t *testing.T, in *installation, w *drive.World, rows *watched, key 
 		path, _, _ = strings.Cut(path, "?")
 	}
 	all := drive.Hostiles(op.Body, body)
-	var perhaps []drive.Hostile
+	var perhaps []drive.InvalidInput
 	before, mistakes := rows.dump(t), 0
-	try := func(h drive.Hostile, wrong string) {
+	try := func(h drive.InvalidInput, wrong string) {
 		done := rows.changes()
 		status, answer := in.request(op.Method, path, key, h.Body)
 		bad := ""
@@ -90,7 +90,7 @@ func hostile(t *testing.T, in *installation, w *drive.World, rows *watched, key 
 	for _, h := range all {
 		wrong := "no JSON"
 		if !h.Broken || h.Name == "a list" { // which a few routes take
-			wrong = in.checked.Takes(op.Method, op.Path, h.Body)
+			wrong = in.checked.Validate(op.Method, op.Path, h.Body)
 		}
 		if wrong == "" || h.Name == "null" { // which in many a member is as absent
 			wrong = ""
@@ -113,7 +113,7 @@ func hostile(t *testing.T, in *installation, w *drive.World, rows *watched, key 
 
 // judge returns the fault of a response to a hostile body; wrong states how the body violates
 // the schema.
-func judge(h drive.Hostile, wrong string, status int, answer []byte) string {
+func judge(h drive.InvalidInput, wrong string, status int, answer []byte) string {
 	switch {
 	case status < 300 && wrong != "":
 		return "taken"
@@ -128,7 +128,7 @@ func judge(h drive.Hostile, wrong string, status int, answer []byte) string {
 }
 
 // judgeRPC returns the fault of a JSON-RPC response.
-func judgeRPC(h drive.Hostile, wrong string, status int, answer []byte) string {
+func judgeRPC(h drive.InvalidInput, wrong string, status int, answer []byte) string {
 	var m struct {
 		Version string `json:"jsonrpc"`
 		Result  json.RawMessage
@@ -151,7 +151,7 @@ func judgeRPC(h drive.Hostile, wrong string, status int, answer []byte) string {
 
 // request is a path and a body that an operation accepts, or would accept if the thing were
 // in another state.
-func request(w *drive.World, op *drive.Operation, place drive.Place) (string, map[string]any, error) {
+func request(w *drive.Resources, op *drive.Operation, place drive.Place) (string, map[string]any, error) {
 	var err error
 	for _, enums := range w.Variants(op) {
 		var path string
@@ -163,8 +163,8 @@ func request(w *drive.World, op *drive.Operation, place drive.Place) (string, ma
 			body, err = w.Body(op, place)
 			return path, body, err
 		}
-		var made *drive.Thing
-		if made, err = w.Make(op, place, enums); err == nil {
+		var made *drive.Resource
+		if made, err = w.Create(op, place, enums); err == nil {
 			return path, made.Sent, nil
 		}
 	}

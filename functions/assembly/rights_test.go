@@ -303,7 +303,7 @@ func exceeds(c admin.Caller, b bound) string {
 	if c.OfOrganisation() && !b.top {
 		return "reaches the organization"
 	}
-	if c.Rank.Above(b.grantor.Rank) {
+	if c.Rank.IsHigherThan(b.grantor.Rank) {
 		return "has the rank " + string(c.Rank)
 	}
 	for _, s := range c.Scopes.(identity.ScopeSet).Sorted() {
@@ -326,7 +326,7 @@ func (w *rightsWorld) check(b bound) string {
 	for i := range ids {
 		email := ids[i].Fields["email"]
 		rank := membership.OrganisationRank(ids[i].Fields["role"])
-		if was, known := w.initial[ids[i].ID]; rank.Above(b.grantor.Rank) && rank.Above(was) && (known || rank.Above(identity.RankMember)) {
+		if was, known := w.initial[ids[i].ID]; rank.IsHigherThan(b.grantor.Rank) && rank.IsHigherThan(was) && (known || rank.IsHigherThan(identity.RankMember)) {
 			return "made " + email + " " + string(rank)
 		}
 		if strings.HasSuffix(email, "@"+evilDomain) || w.owned {
@@ -452,7 +452,7 @@ func TestRightsEndWithThoseOfTheirSponsor(t *testing.T) {
 				return status
 			}
 			for name, k := range keys {
-				if c := reach(k); identity.RankWorkspaceAdmin.Above(c.Rank) || c.Reduced {
+				if c := reach(k); identity.RankWorkspaceAdmin.IsHigherThan(c.Rank) || c.Reduced {
 					t.Errorf("%s begins with the rank %s", name, c.Rank)
 				}
 			}
@@ -496,7 +496,7 @@ func TestRightsEndWithThoseOfTheirSponsor(t *testing.T) {
 			if c := reach(taken); c.Rank != identity.RankOrganisationAdmin || c.Sponsor != w.users["owner"] || len(c.Scopes.(identity.ScopeSet)) != len(all("organisation/service")) {
 				t.Errorf("a key that an owner took over has the rank %s, by %s", c.Rank, c.Sponsor)
 			}
-			if c := reach(keys["a key of a key"]); c.Rank.Above(within.grantor.Rank) {
+			if c := reach(keys["a key of a key"]); c.Rank.IsHigherThan(within.grantor.Rank) {
 				t.Errorf("a key that nobody took over has the rank %s", c.Rank)
 			}
 		})

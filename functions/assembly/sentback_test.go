@@ -72,7 +72,7 @@ func TestWhatAReadReturnsCanBeSentBack(t *testing.T) {
 		}
 		for _, place := range []drive.Place{drive.Workspace, drive.Organisation} {
 			for _, enums := range e.w.Variants(create) {
-				thing, err := e.w.Make(create, place, enums)
+				thing, err := e.w.Create(create, place, enums)
 				if err != nil {
 					continue // TestADeclaringClientDrivesEveryResource reports it
 				}

@@ -69,7 +69,7 @@ func (e *estate) restored(t *testing.T, put *drive.Operation, path string, all [
 	t.Helper()
 	was := e.must("GET", path, rootKey, "")
 	old, there := m.In(was)
-	other, ok := drive.Other(m.Schema, m.Name(), old)
+	other, ok := drive.DifferentValue(m.Schema, m.Name(), old)
 	if !there || !ok {
 		return 0
 	}

@@ -48,7 +48,7 @@ func forms(names []string) map[string]string {
 type estate struct {
 	*installation
 	rows      *watched
-	w         *drive.World // of the first organization's first workspace
+	w         *drive.Resources // of the first organization's first workspace
 	strangers []stranger
 }
 
@@ -56,7 +56,7 @@ func newEstate(t *testing.T) *estate {
 	t.Helper()
 	e := &estate{}
 	e.installation = install(t, func(s store.Store) store.Store { e.rows = watch(s); return e.rows })
-	e.w = drive.NewWorld(e.doc, e.as(rootKey))
+	e.w = drive.NewResources(e.doc, e.as(rootKey))
 	e.w.In = e.must("GET", "/workspaces/first-space", rootKey, "")["id"].(string)
 	e.w.Adopt("/admin/workspaces", drive.Workspace, e.w.In, "first-space")
 	users := 0
@@ -168,7 +168,7 @@ func (e *estate) fill(t *testing.T) {
 	t.Helper()
 	for _, create := range e.doc.Creates() {
 		for _, place := range []drive.Place{drive.Workspace, drive.Organisation} {
-			if _, err := e.w.Need(drive.Collection(e.doc.Linked(create, "read").Path), place); err != nil {
+			if _, err := e.w.Find(drive.Collection(e.doc.Linked(create, "read").Path), place); err != nil {
 				t.Errorf("%s: %v", create.Path, err)
 			}
 		}
@@ -298,7 +298,7 @@ func TestReferencesToWhatIsElsewhereAreMissing(t *testing.T) {
 		if s.workspace == "" {
 			continue // the same rules, by a key that reaches less
 		}
-		own := drive.NewWorld(e.doc, e.as(s.key))
+		own := drive.NewResources(e.doc, e.as(s.key))
 		own.After(10_000 * (i + 1))
 		own.In, own.New = s.workspace, func(collection string) string {
 			if collection != "/admin/users" || s.key == rootKey {
@@ -312,7 +312,7 @@ func TestReferencesToWhatIsElsewhereAreMissing(t *testing.T) {
 				continue
 			}
 			for _, r := range drive.References(op.Body) {
-				thing, err := e.w.Need(r.Collection, drive.Workspace)
+				thing, err := e.w.Find(r.Collection, drive.Workspace)
 				if err != nil || s.key == rootKey && (thing.Place == drive.Organisation || strings.HasPrefix(r.Collection, "/admin/")) {
 					continue // what the organization's workspaces share
 				}

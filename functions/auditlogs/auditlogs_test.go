@@ -77,10 +77,10 @@ func TestOnlyOrganisationKeysReadTheAuditLog(t *testing.T) {
 	h := newInstallation(t)
 	for _, key := range []string{admintest.WorkspaceA, admintest.WorkspaceB, admintest.MemberKey, admintest.ManagerKey, admintest.WsAdminKey} {
 		for _, query := range []string{day, "", "start_time=x", day + "&workspace_id=" + h.One} {
-			h.Do("GET", "/audit-logs?"+query, key, nil).Refused(403, "AB03", "")
+			h.Do("GET", "/audit-logs?"+query, key, nil).RequireFault(403, "AB03", "")
 		}
 	}
-	h.Do("GET", "/audit-logs?"+day+"&organisation_id="+admintest.OtherOrg, admintest.AdminKey, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/audit-logs?"+day+"&organisation_id="+admintest.OtherOrg, admintest.AdminKey, nil).RequireFault(403, "AB03", "")
 	h.Do("GET", "/audit-logs?"+day+"&organisation_id="+admintest.Org, admintest.AdminKey, nil).OK()
 }
 
@@ -97,7 +97,7 @@ func TestOrganisationsSeeTheirOwnRecords(t *testing.T) {
 }
 
 // requests are the request ids of a page.
-func requests(a admintest.Answer) (out []string) {
+func requests(a admintest.Response) (out []string) {
 	for _, r := range a.At("records").([]any) {
 		out = append(out, r.(map[string]any)["request_id"].(string))
 	}
@@ -169,14 +169,14 @@ func TestBadQueriesNameTheirParameter(t *testing.T) {
 		day + "&page_size=x": "page_size", day + "&current_page=-1": "current_page", day + "&current_page=100": "current_page", day + "&current_page=10001&page_size=0": "current_page",
 		day + "&cursor=x": "cursor", day + "&cursor=01arz3ndektsv4rrffq69g5fav": "cursor", day + "&cursor=01ARZ3NDEKTSV4RRFFQ69G5FAV&current_page=1": "cursor", day + "&uri=%ff": "uri", day + "&country=" + strings.Repeat("x", 256): "country",
 	} {
-		h.Do("GET", "/audit-logs?"+query, admintest.AdminKey, nil).Refused(400, "AB01", field)
+		h.Do("GET", "/audit-logs?"+query, admintest.AdminKey, nil).RequireFault(400, "AB01", field)
 	}
 }
 
 func TestReadingLeavesNoRecord(t *testing.T) {
 	h := newInstallation(t)
 	h.Do("GET", "/audit-logs?"+day, admintest.AdminKey, nil).OK()
-	h.Do("GET", "/audit-logs?"+day, admintest.WorkspaceA, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/audit-logs?"+day, admintest.WorkspaceA, nil).RequireFault(403, "AB03", "")
 	if log := h.Audit(); len(log) != 0 {
 		t.Errorf("reading was recorded: %+v", log)
 	}

@@ -112,7 +112,7 @@ func (f *family) describeDomains() *admin.Collection[sso.Domain] {
 		},
 		New:    func(*admin.Call) sso.Domain { return sso.Domain{Challenge: sso.NewChallenge()} },
 		Before: checkDomain,
-		Retire: func(_ *admin.Call, tx *resource.Tx, it domain) error { sso.Unclaim(tx, it.Form); return nil },
+		Retire: func(_ *admin.Call, tx *resource.Tx, it domain) error { sso.StageRelease(tx, it.Form); return nil },
 		Adjust: func(action string, r *admin.Route) {
 			recentWrites(action, r)
 			if action == "create" {
@@ -132,7 +132,7 @@ func (f *family) describeDomains() *admin.Collection[sso.Domain] {
 
 func checkDomain(_ *admin.Call, _ *resource.Tx, ch *admin.Change[sso.Domain]) error {
 	var bad []fault.Detail
-	name, ok := sso.Spelled(ch.Form.Domain)
+	name, ok := sso.NormalizeDomain(ch.Form.Domain)
 	if !ok {
 		bad = append(bad, fault.Detail{Field: "domain", Message: "must be a registrable domain, such as example.com"})
 	}
@@ -156,7 +156,7 @@ func (f *family) verifyDomain() []admin.Route {
 			if err != nil {
 				return nil, err
 			}
-			if err := it.Form.Shown(c.Context, f.LookUpTXT); err != nil {
+			if err := it.Form.CheckRecord(c.Context, f.LookUpTXT); err != nil {
 				return nil, err
 			}
 			err = c.Change(func(tx *resource.Tx) error {

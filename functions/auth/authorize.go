@@ -268,7 +268,7 @@ func (f *granting) consent(c *admin.Call) (any, error) {
 	}
 	code := &oauthserver.Code{Redirect: a.Text("redirect_uri"), Challenge: a.Text("code_challenge"), Grant: oauthserver.Grant{
 		Scope: facts.Server.Record.Scope, WorkspaceSlug: p.workspace.Slug, User: p.of.User, Email: p.user.Email, Server: facts.Server.Record.ID,
-		Client: a.client.ID, ClientName: a.client.Shown(), Scopes: a.scopes, Resource: a.Text("resource"),
+		Client: a.client.ID, ClientName: a.client.DisplayName(), Scopes: a.scopes, Resource: a.Text("resource"),
 	}}
 	secret := ""
 	err = c.Resources.Change(c.Context, code.Scope, func(tx *resource.Tx) (err error) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/invited"
+	"gateway/shared/admin/acceptance"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
@@ -97,7 +97,7 @@ func (f *family) beginByKey(c *admin.Call) (any, error) {
 		out, cookie, err = openByKey(f, c, key)
 	}
 	if fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.KeyExpired) || fault.Is(err, fault.KeyPaused) || fault.Is(err, fault.NotFound) {
-		if limit := f.attempts.Try(c.Context, ofWrongKeys, from, c.Now); limit != nil {
+		if limit := f.attempts.Count(c.Context, ofWrongKeys, from, c.Now); limit != nil {
 			return nil, limit
 		}
 	}
@@ -162,7 +162,7 @@ func acceptWithKey(f *family, c *admin.Call, token string) ([]gained, error) {
 		if form.Keys == nil || len(form.Workspaces) == 0 {
 			return nil, fault.New(fault.Conflict, "invitation", "includes no API key: accept it with its link, then sign in with single sign-on or with a key from an admin")
 		}
-		signsIn, err := invited.CanSignIn(c, org, form.Email)
+		signsIn, err := acceptance.CanSignIn(c, org, form.Email)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +170,7 @@ func acceptWithKey(f *family, c *admin.Call, token string) ([]gained, error) {
 			return nil, fault.New(fault.Conflict, "invitation", "is for a user of single sign-on: accept it with its link, then sign in with the e-mail address")
 		}
 	}
-	a, err := invited.Accept(c, token, c.Body.Text("first_name"), c.Body.Text("last_name"))
+	a, err := acceptance.Accept(c, token, c.Body.Text("first_name"), c.Body.Text("last_name"))
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 		Computed: append([]admin.ComputedField[sso.Connection]{f.redirectShown()}, bySAML{f}.serviceShown()...),
 		Before:   f.checkConnection,
 		Retire: func(_ *admin.Call, tx *resource.Tx, it connection) error {
-			return membership.Vouch(tx, it.Ref(), it.Form.Sponsor, "")
+			return membership.SetResponsible(tx, it.Ref(), it.Form.Sponsor, "")
 		},
 		Adjust: ownersWrite,
 	}
@@ -118,7 +118,7 @@ func (f *family) checkConnection(c *admin.Call, tx *resource.Tx, ch *joining) er
 	if ch.Form.Protocol == "" {
 		ch.Form.Protocol = sso.OIDC
 	}
-	if err := c.Caller.Grantor().Grant("", membership.Rights(identity.RankOwner)); err != nil {
+	if err := c.Caller.Grantor().Grant("", membership.PermissionsOf(identity.RankOwner)); err != nil {
 		return err
 	}
 	var bad []fault.Detail
@@ -137,7 +137,7 @@ func (f *family) checkConnection(c *admin.Call, tx *resource.Tx, ch *joining) er
 	}
 	was := ch.Form.Sponsor
 	ch.Form.Sponsor = c.Caller.ResponsibleUser()
-	return membership.Vouch(tx, ch.Rec.Ref(), was, ch.Form.Sponsor)
+	return membership.SetResponsible(tx, ch.Rec.Ref(), was, ch.Form.Sponsor)
 }
 
 func (f *family) checkOIDC(ch *joining) (bad []fault.Detail) {
@@ -150,7 +150,7 @@ func (f *family) checkOIDC(ch *joining) (bad []fault.Detail) {
 	if ch.Form.ClientID == "" {
 		wrong("client_id", "is required")
 	}
-	if ch.Form.Way(ch.Rec.HasSecret) == oidc.PrivateKey {
+	if ch.Form.AuthMethod(ch.Rec.HasSecret) == oidc.PrivateKey {
 		if !ch.Rec.HasSecret(sso.SecretKeys) {
 			wrong(sso.SecretKeys, "is required for private_key_jwt")
 		}
@@ -220,7 +220,7 @@ func (f *family) client(c *admin.Call, it connection) (*oidc.Client, error) {
 }
 
 func clientOf(ctx context.Context, it connection, s seal.Sealer) (*oidc.Client, error) {
-	out := &oidc.Client{Issuer: it.Form.Issuer, ID: it.Form.ClientID, Method: it.Form.Way(it.HasSecret), Scopes: it.Form.Scopes}
+	out := &oidc.Client{Issuer: it.Form.Issuer, ID: it.Form.ClientID, Method: it.Form.AuthMethod(it.HasSecret), Scopes: it.Form.Scopes}
 	secrets, err := it.OpenSecrets(ctx, s)
 	if err != nil {
 		return nil, fault.Unavailable(err)
@@ -232,12 +232,12 @@ func clientOf(ctx context.Context, it connection, s seal.Sealer) (*oidc.Client, 
 // Rate limits of public routes per address. Applications that request tokens serve many users
 // from one address.
 var (
-	ofBrowsers     = attempts.Bound{Name: "sign-in pages", Most: 120, Take: 5, Each: time.Minute}
-	ofClients      = attempts.Bound{Name: "requests of clients", Most: 1200, Take: 20, Each: time.Minute}
-	ofOrganisation = attempts.Bound{Name: "sign-ins to an organisation", Most: 1200, Take: 20, Each: time.Minute}
-	ofWrongKeys    = attempts.Bound{Name: "sign-ins with a wrong key", Most: 20, Take: 1, Each: time.Minute}
+	ofBrowsers     = attempts.Limit{Name: "sign-in pages", Most: 120, Take: 5, Each: time.Minute}
+	ofClients      = attempts.Limit{Name: "requests of clients", Most: 1200, Take: 20, Each: time.Minute}
+	ofOrganisation = attempts.Limit{Name: "sign-ins to an organisation", Most: 1200, Take: 20, Each: time.Minute}
+	ofWrongKeys    = attempts.Limit{Name: "sign-ins with a wrong key", Most: 20, Take: 1, Each: time.Minute}
 	// ofStrays limits what anyone can write to the audit log of an organization.
-	ofStrays = attempts.Bound{Name: "responses without a pending sign-in", Most: 60, Take: 1, Each: time.Minute}
+	ofStrays = attempts.Limit{Name: "responses without a pending sign-in", Most: 60, Take: 1, Each: time.Minute}
 )
 
 // bound makes a public route reject an address that calls it too often. Routes that only
@@ -251,7 +251,7 @@ func (f *family) bound(r *admin.Route) {
 	}
 	do := r.Do
 	r.Do = func(c *admin.Call) (any, error) {
-		if err := f.attempts.Try(c.Context, by, attempts.From(c.ClientIP()), c.Now); err != nil {
+		if err := f.attempts.Count(c.Context, by, attempts.From(c.ClientIP()), c.Now); err != nil {
 			return nil, err
 		}
 		return do(c)

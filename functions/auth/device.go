@@ -30,7 +30,7 @@ const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
 
 // codesOfPerson limits how many codes a user may try. Valid ones count too, so that the count
 // does not reveal which of many was valid. A code has 34 random bits.
-var codesOfPerson = attempts.Bound{Name: "device codes", Most: 30, Take: 1, Each: 10 * time.Minute}
+var codesOfPerson = attempts.Limit{Name: "device codes", Most: 30, Take: 1, Each: 10 * time.Minute}
 
 // devices serves devices without a browser.
 type devices struct{ granting *granting }
@@ -82,9 +82,9 @@ func (f *devices) ofClient(c *admin.Call, id string) (name string, err error) {
 		return "", err
 	}
 	if h := found.Host(); h != "" {
-		return found.Shown() + " (" + h + ")", nil
+		return found.DisplayName() + " (" + h + ")", nil
 	}
-	return found.Shown(), nil
+	return found.DisplayName(), nil
 }
 
 func (f *devices) begin(c *admin.Call) (any, error) {
@@ -111,7 +111,7 @@ func (f *devices) begin(c *admin.Call) (any, error) {
 	}
 	page := f.granting.issuer(c) + pathDevice
 	return authorizing{
-		Device: code, User: device.Shown(r.UserCode), Page: page, Complete: page + "?user_code=" + device.Shown(r.UserCode),
+		Device: code, User: device.FormatCode(r.UserCode), Page: page, Complete: page + "?user_code=" + device.FormatCode(r.UserCode),
 		Expires: int64(device.Life / time.Second), Interval: int64(device.Interval / time.Second),
 	}, nil
 }
@@ -157,7 +157,7 @@ func (f *devices) showCodeForm(c *admin.Call, status int, why string) admin.Resp
 
 // find returns the request of a code. stop is the page if the code does not exist.
 func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Request, stop *admin.Response, err error) {
-	if err := f.granting.family.attempts.Try(c.Context, codesOfPerson, p.of.Org+"\x00"+p.of.User, c.Now); err != nil {
+	if err := f.granting.family.attempts.Count(c.Context, codesOfPerson, p.of.Org+"\x00"+p.of.User, c.Now); err != nil {
 		f.failed(c, p, "too many codes")
 		return nil, nil, err
 	}
@@ -175,7 +175,7 @@ func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *adm
 	if r.Wants != device.APIKey || c.Now.Sub(p.of.Authenticated) <= admin.RecentFor {
 		return nil
 	}
-	back := oauthserver.BasePath + pathDevice + "?" + url.Values{"user_code": {device.Shown(r.UserCode)}}.Encode()
+	back := oauthserver.BasePath + pathDevice + "?" + url.Values{"user_code": {device.FormatCode(r.UserCode)}}.Encode()
 	q := url.Values{"organisation_id": {p.of.Org}, "email": {p.user.Email}, "fresh": {"true"}, "return_to": {back}}
 	if p.of.Via != "" {
 		q.Set("sso_client_id", p.of.Via)
@@ -188,7 +188,7 @@ func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *adm
 const maxOffered = 100
 
 func (f *devices) showDecisionForm(c *admin.Call, p *deciding, r *device.Request, status int, why string) (any, error) {
-	rows := [][2]string{{"Application", r.ClientName}, {"Code on the device", device.Shown(r.UserCode)}, {"Asked from", r.ClientIP}}
+	rows := [][2]string{{"Application", r.ClientName}, {"Code on the device", device.FormatCode(r.UserCode)}, {"Asked from", r.ClientIP}}
 	if r.Agent != "" {
 		rows = append(rows, [2]string{"By", r.Agent})
 	}
@@ -218,7 +218,7 @@ func (f *devices) showDecisionForm(c *admin.Call, p *deciding, r *device.Request
 		why = `<p role="alert">` + page.Escape(why) + "</p>"
 	}
 	body := why + "<p>Allow this only if you began it yourself, and if your device shows this very code.</p>" + list + `</dl><form method="post" action="` + page.Escape(f.granting.issuer(c)+pathDevice) + `">` +
-		`<input type="hidden" name="csrf" value="` + page.Escape(signin.WriteToken(p.token)) + `"><input type="hidden" name="user_code" value="` + page.Escape(device.Shown(r.UserCode)) + `">` + choose +
+		`<input type="hidden" name="csrf" value="` + page.Escape(signin.WriteToken(p.token)) + `"><input type="hidden" name="user_code" value="` + page.Escape(device.FormatCode(r.UserCode)) + `">` + choose +
 		`<button name="decision" value="allow">Allow</button><button name="decision" value="deny" formnovalidate>Refuse</button></form>`
 	return page.New(status, "Sign in a device?", body), nil
 }

@@ -47,7 +47,7 @@ func (f *devices) failed(c *admin.Call, p *deciding, why string) {
 // offered returns the slugs of workspaces in which a user may have a key, up to maxOffered.
 func (f *devices) offered(c *admin.Call, p *deciding) (out []string, err error) {
 	names := p.user.Workspaces
-	if p.user.RunsOrganisation() {
+	if p.user.IsOrganisationAdmin() {
 		rows, err := c.Resources.List(c.Context, scopeOf(p), tenant.KindWorkspace)
 		if err != nil {
 			return nil, err
@@ -157,12 +157,12 @@ func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 		if !tx.Now().Before(r.By.Ends) {
 			return errLeft
 		}
-		if err := tx.Same(&rec); err != nil {
+		if err := tx.RequireUnchanged(&rec); err != nil {
 			return err
 		}
 		// A user who has signed out since then allows no device.
-		signin.Lives(tx, r.By.Org, r.By.User, r.By.Session, errLeft)
-		r.Take(tx)
+		signin.RequireActive(tx, r.By.Org, r.By.User, r.By.Session, errLeft)
+		r.StageCollected(tx)
 		e := f.deviceEntry(c, r.By.User, http.StatusOK, r)
 		e.Action, e.WorkspaceID = audit.Login, r.Workspace
 		out = tokens{Type: "Bearer", Scope: r.Wants, WorkspaceID: r.Workspace}
@@ -192,13 +192,13 @@ func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 // handKey creates the key of a device.
 func (f *devices) handKey(tx *resource.Tx, r *device.Request, user *resource.Record, out *tokens, now time.Time) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: r.Workspace}
-	if _, err := membership.Holds(tx, sc, user.ID, "user_id"); err != nil {
+	if _, err := membership.CheckKeyOwner(tx, sc, user.ID, "user_id"); err != nil {
 		if fault.From(err).Status() < 500 {
 			return errLeft
 		}
 		return err
 	}
-	rec, raw, err := membership.Hand(tx, f.granting.family.Resources, nil, sc, user, nil, identity.RankOwner, user.ID) // limited by the current role of the user
+	rec, raw, err := membership.CreateUserKey(tx, f.granting.family.Resources, nil, sc, user, nil, identity.RankOwner, user.ID) // limited by the current role of the user
 	if err != nil {
 		return err
 	}

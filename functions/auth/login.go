@@ -84,7 +84,7 @@ func (f *family) confirmLogin(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := confirm.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Request, f.PublicURL, a.action(), c.Body.Text(confirm.Field), c.Now); err != nil {
+	if err := confirm.Consume(c.Context, c.Resources.Store().Table(store.Keys), c.Request, f.PublicURL, a.action(), c.Body.Text(confirm.Field), c.Now); err != nil {
 		return nil, err
 	}
 	got, err := f.startLogin(c, a)
@@ -122,7 +122,7 @@ func (f *family) readLogin(c *admin.Call, v admin.Values) (*loginRequest, error)
 		}
 		org.Org = owner
 	}
-	if err := f.attempts.Try(c.Context, ofOrganisation, org.Org, c.Now); err != nil {
+	if err := f.attempts.Count(c.Context, ofOrganisation, org.Org, c.Now); err != nil {
 		return nil, err
 	}
 	if n, err := c.Resources.Generation(c.Context, org.Org); err != nil || n == 0 {
@@ -209,7 +209,7 @@ func (f *family) callback(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := sso.Take(c.Context, c.Resources.Store(), c.Query.Text("state"), browser.Binding(c.Request), c.Now)
+	p, err := sso.ConsumeState(c.Context, c.Resources.Store(), c.Query.Text("state"), browser.Binding(c.Request), c.Now)
 	if err != nil && p != nil {
 		return nil, f.stray(c, store.Scope{Org: p.Org}, signin.ByOIDC, p.Connection, err)
 	}
@@ -243,7 +243,7 @@ func (f *family) callback(c *admin.Call) (any, error) {
 
 // admit creates the session of a user whom an identity provider authenticated. until limits its
 // end; zero means the limit of the settings.
-func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until time.Time) (token string, s *signin.Session, err error) {
+func (f *family) admit(c *admin.Call, it connection, who *oidc.User, until time.Time) (token string, s *signin.Session, err error) {
 	email, domain := sso.DomainOf(who.Email)
 	if email == "" {
 		return "", nil, fault.New(fault.NotAllowed, "", "The identity provider sent no valid email address")
@@ -266,7 +266,7 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until tim
 				return err
 			}
 			// A user who is deactivated concurrently gets no session that outlives it.
-			if err := tx.Same(a.User); err != nil {
+			if err := tx.RequireUnchanged(a.User); err != nil {
 				return err
 			}
 			s = &signin.Session{
@@ -343,7 +343,7 @@ func (f *family) record(c *admin.Call, org store.Scope, e audit.Entry) {
 // browser began it, or the response cannot be read. Anyone can send such responses, so only the
 // first of each minute are logged. id is the configuration, or "".
 func (f *family) stray(c *admin.Call, org store.Scope, method, id string, why error) error {
-	if fault.From(why).Status() >= http.StatusInternalServerError || f.attempts.Try(c.Context, ofStrays, org.Org, c.Now) != nil {
+	if fault.From(why).Status() >= http.StatusInternalServerError || f.attempts.Count(c.Context, ofStrays, org.Org, c.Now) != nil {
 		return why
 	}
 	f.record(c, org, entryBy(c, method, id, fault.From(why).Status(), "", map[string]string{"error": fault.From(why).Message}))
@@ -363,6 +363,6 @@ func entryBy(c *admin.Call, method, id string, status int, user string, details 
 }
 
 // logoutURL returns the address that ends the session at the identity provider.
-func (f *family) logoutURL(c *admin.Call, it connection, who *oidc.Person) string {
+func (f *family) logoutURL(c *admin.Call, it connection, who *oidc.User) string {
 	return oidc.LogoutURL(who.EndSession, it.Form.ClientID, admin.Address(f.PublicURL, c.Request))
 }

@@ -107,7 +107,7 @@ func (f bySAML) consume(c *admin.Call) (any, error) {
 	if strings.ContainsFunc(state, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return nil, fault.Invalid("RelayState", "must have no control characters")
 	}
-	p, err := sso.Take(c.Context, c.Resources.Store(), state, browser.Binding(c.Request), c.Now)
+	p, err := sso.ConsumeState(c.Context, c.Resources.Store(), state, browser.Binding(c.Request), c.Now)
 	if err != nil && !fault.Is(err, fault.Unauthorized) {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (f bySAML) consume(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, f.family.refuse(c, it, "", failed(err))
 	}
-	return f.enter(c, it, m, saml.Wanted{Request: requestID(p), Fresh: p.Fresh, Since: p.Since, Now: c.Now}, p.ReturnTo)
+	return f.enter(c, it, m, saml.Expectation{Request: requestID(p), Fresh: p.Fresh, Since: p.Since, Now: c.Now}, p.ReturnTo)
 }
 
 func failed(err error) error {
@@ -156,7 +156,7 @@ func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 	if !it.Form.Unsolicited {
 		return nil, f.family.refuse(c, it, "", fault.New(fault.NotAllowed, "", "Sign-ins that start at the identity provider are not allowed: start at the gateway"))
 	}
-	w, value := saml.Wanted{Now: c.Now}, c.Body.Text(confirm.Field)
+	w, value := saml.Expectation{Now: c.Now}, c.Body.Text(confirm.Field)
 	if value == "" {
 		who, err := f.believe(c, it, m, w)
 		if err != nil {
@@ -165,7 +165,7 @@ func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 		return f.confirmUnsolicited(c, it, who.Email), nil
 	}
 	action := confirmsResponse(c)
-	if err := confirm.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Request, f.family.PublicURL, action, value, c.Now); err != nil {
+	if err := confirm.Consume(c.Context, c.Resources.Store().Table(store.Keys), c.Request, f.family.PublicURL, action, value, c.Now); err != nil {
 		return nil, err
 	}
 	got, err := f.enter(c, it, m, w, "/")
@@ -226,7 +226,7 @@ func (f bySAML) issuedBy(c *admin.Call, org store.Scope, issuer string) (found c
 }
 
 // enter validates a response and signs its user in.
-func (f bySAML) enter(c *admin.Call, it connection, m *saml.Message, w saml.Wanted, to string) (any, error) {
+func (f bySAML) enter(c *admin.Call, it connection, m *saml.Message, w saml.Expectation, to string) (any, error) {
 	who, err := f.believe(c, it, m, w)
 	if err != nil {
 		return nil, f.family.refuse(c, it, "", failed(err))
@@ -234,7 +234,7 @@ func (f bySAML) enter(c *admin.Call, it connection, m *saml.Message, w saml.Want
 	if err := saml.Use(c.Context, c.Resources.Store(), it.Scope.Org, who); err != nil {
 		return nil, f.family.refuse(c, it, who.Email, failed(err))
 	}
-	token, s, err := f.family.admit(c, it, &oidc.Person{
+	token, s, err := f.family.admit(c, it, &oidc.User{
 		Subject: who.Subject, Email: who.Email, FirstName: who.FirstName, LastName: who.LastName, SessionID: who.SessionIndex, AuthenticatedAt: who.Authenticated,
 	}, who.Until)
 	if err != nil {
@@ -247,7 +247,7 @@ func (f bySAML) enter(c *admin.Call, it connection, m *saml.Message, w saml.Want
 
 // believe validates a response. An identity provider that publishes its metadata may have
 // rotated its keys since they were fetched.
-func (f bySAML) believe(c *admin.Call, it connection, m *saml.Message, w saml.Wanted) (*saml.Person, error) {
+func (f bySAML) believe(c *admin.Call, it connection, m *saml.Message, w saml.Expectation) (*saml.User, error) {
 	p, err := f.provider(c, it, false)
 	if err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func (f *granting) renew(c *admin.Call) (any, error) {
 		return refuseToken("invalid_target", "resource must equal that of the original grant")
 	}
 	scopes := held.Scopes
-	if fewer, ok := oauthserver.Fewer(held.Scopes, c.Body.Text("scope")); !ok {
+	if fewer, ok := oauthserver.NarrowScopes(held.Scopes, c.Body.Text("scope")); !ok {
 		return refuseToken("invalid_scope", "scope must be a subset of the granted scopes")
 	} else if len(fewer) > 0 {
 		scopes = fewer
@@ -265,7 +265,7 @@ func (f *granting) showConsent(a *authorizationRequest, p *deciding, facts *auth
 	for name, v := range a.query(url.Values{"csrf": {signin.WriteToken(p.token)}}) {
 		fields += `<input type="hidden" name="` + page.Escape(name) + `" value="` + page.Escape(v[0]) + `">`
 	}
-	rows := [][2]string{{"Application", a.client.Shown()}}
+	rows := [][2]string{{"Application", a.client.DisplayName()}}
 	if h := a.client.Host(); h != "" {
 		rows = append(rows, [2]string{"Described at", h})
 	}

@@ -98,7 +98,7 @@ func before(_ *admin.Call, tx *resource.Tx, ch *change) error {
 			return err
 		}
 	}
-	return tx.Hold(hold)
+	return tx.RequireExists(hold)
 }
 
 // retire prevents the deletion of the default collection and of collections that are not empty.

@@ -100,10 +100,10 @@ func TestBadConfigIsRefusedWithItsPaths(t *testing.T) {
 		`{"provider":"@a","retry":{"attempts":9}}`:                                          "config.retry.attempts",
 		`{"provider":"@a","nonsense":1}`:                                                    "config.nonsense",
 	} {
-		h.Do("POST", "/configs", key, `{"name":"a","config":`+config+`}`).Refused(400, "AB01", field)
+		h.Do("POST", "/configs", key, `{"name":"a","config":`+config+`}`).RequireFault(400, "AB01", field)
 	}
-	h.Do("POST", "/configs", key, `{}`).Refused(400, "AB01", "config").Refused(400, "AB01", "name")
-	h.Do("POST", "/configs", key, `{"name":"a","config":{"provider":"@a"},"isDefault":2}`).Refused(400, "AB01", "isDefault")
+	h.Do("POST", "/configs", key, `{}`).RequireFault(400, "AB01", "config").RequireFault(400, "AB01", "name")
+	h.Do("POST", "/configs", key, `{"name":"a","config":{"provider":"@a"},"isDefault":2}`).RequireFault(400, "AB01", "isDefault")
 }
 
 func TestEveryChangeOfContentIsAVersion(t *testing.T) {
@@ -155,7 +155,7 @@ func TestOneConfigIsTheDefault(t *testing.T) {
 	h.Do("PUT", "/configs/"+slugs[0], key, `{"isDefault":1}`).OK()
 	h.Do("PUT", "/configs/"+slugs[0], key, `{"status":"archived"}`).OK()
 	check("none")
-	h.Do("PUT", "/configs/"+slugs[0], key, `{"isDefault":1}`).Refused(400, "AB01", "isDefault")
+	h.Do("PUT", "/configs/"+slugs[0], key, `{"isDefault":1}`).RequireFault(400, "AB01", "isDefault")
 	h.Do("PUT", "/configs/"+slugs[0], key, `{"isDefault":1,"status":"active"}`).OK()
 	check(slugs[0])
 }
@@ -202,7 +202,7 @@ func TestArchivedConfigIsRestored(t *testing.T) {
 		t.Errorf("status %s", got)
 	}
 	h.Do("PUT", "/configs/"+slug, key, `{"status":"active"}`).OK()
-	h.Do("PUT", "/configs/"+slug, key, `{"status":"gone"}`).Refused(400, "AB01", "status")
+	h.Do("PUT", "/configs/"+slug, key, `{"status":"gone"}`).RequireFault(400, "AB01", "status")
 }
 
 func TestUsedConfigIsNotDeleted(t *testing.T) {
@@ -218,16 +218,16 @@ func TestUsedConfigIsNotDeleted(t *testing.T) {
 	if err := h.Resources.Change(ctx, sc, func(tx *resource.Tx) error { return tx.Use(rec.Ref(), user) }); err != nil {
 		t.Fatal(err)
 	}
-	if f := h.Do("DELETE", "/configs/"+slug, key, nil).Refused(409, "AB07", "").Failure(); !strings.Contains(f.Message, "One") {
+	if f := h.Do("DELETE", "/configs/"+slug, key, nil).RequireFault(409, "AB07", "").Failure(); !strings.Contains(f.Message, "One") {
 		t.Errorf("the user is not named: %s", f.Message)
 	}
-	if err := h.Resources.Change(ctx, sc, func(tx *resource.Tx) error { return tx.Unuse(rec.Ref(), user) }); err != nil {
+	if err := h.Resources.Change(ctx, sc, func(tx *resource.Tx) error { return tx.RemoveUse(rec.Ref(), user) }); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.Do("DELETE", "/configs/"+slug, key, nil).OK(); string(got.Body) != "{}" {
 		t.Errorf("delete answered %s", got.Body)
 	}
-	h.Do("GET", "/configs/"+slug, key, nil).Refused(404, "AB08", "")
+	h.Do("GET", "/configs/"+slug, key, nil).RequireFault(404, "AB08", "")
 }
 
 func TestSecretsInAConfigAreSealedAndMasked(t *testing.T) {
@@ -256,7 +256,7 @@ func TestSecretsInAConfigAreSealedAndMasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Do("PUT", "/configs/"+slug, key, `{"config":`+string(shown)+`}`).Refused(400, "AB01", "config.targets[0].api_key")
+	h.Do("PUT", "/configs/"+slug, key, `{"config":`+string(shown)+`}`).RequireFault(400, "AB01", "config.targets[0].api_key")
 	h.Do("PUT", "/configs/"+slug, key, `{"name":"still sealed"}`).OK()
 	// Without secrets nothing is sealed any more.
 	h.Do("PUT", "/configs/"+slug, key, `{"config":{"provider":"@a"}}`).OK()

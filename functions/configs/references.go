@@ -99,7 +99,7 @@ func hold(tx *resource.Tx, rec *resource.Record, refs route.Refs, held map[strin
 		if n++; n > maxHeld {
 			break
 		}
-		if err := tx.Hold(of); err != nil {
+		if err := tx.RequireExists(of); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ func TestWhatAConfigNamesMustExist(t *testing.T) {
 		`{"strategy":{"mode":"fallback"},"targets":[{"provider":"@a"},{"strategy":{"mode":"single"},"targets":[{"provider":"@nowhere"}]}]}`: "config.targets[1].targets[0].provider",
 	} {
 		for _, call := range [][2]string{{"POST", "/configs"}, {"PUT", "/configs/" + slug}} {
-			h.Do(call[0], call[1], key, `{"name":"x","config":`+config+`}`).Refused(400, "AB01", field)
+			h.Do(call[0], call[1], key, `{"name":"x","config":`+config+`}`).RequireFault(400, "AB01", field)
 		}
 	}
 	if n := h.Do("GET", "/configs", key, nil).OK().At("total"); n != 1.0 {
@@ -63,7 +63,7 @@ func TestWhatAConfigNamesMustExist(t *testing.T) {
 	// The errors for a foreign and a missing resource are the same, but for the name that was sent.
 	a := h.Do("POST", "/configs", key, `{"name":"x","config":{"provider":"@others"}}`)
 	b := h.Do("POST", "/configs", key, `{"name":"x","config":{"provider":"@nowhere"}}`)
-	if strings.ReplaceAll(a.Same(), "others", "nowhere") != b.Same() {
+	if strings.ReplaceAll(a.Comparable(), "others", "nowhere") != b.Comparable() {
 		t.Errorf("%s | %s", a.Body, b.Body)
 	}
 }
@@ -115,7 +115,7 @@ func TestStoredCredentialsGoToTheirOwnHost(t *testing.T) {
 		if field == "" {
 			got.OK()
 		} else {
-			got.Refused(400, "AB01", field)
+			got.RequireFault(400, "AB01", field)
 		}
 	}
 }

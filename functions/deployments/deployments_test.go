@@ -48,11 +48,11 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 			sent = `{"name":"x"}`
 		}
 		foreign, missing := h.Do(method, "/deployments/"+id, admintest.OtherAdmin, sent), h.Do(method, "/deployments/nope", admintest.OtherAdmin, sent)
-		if foreign.Same() != missing.Same() || foreign.Status != 404 {
-			t.Errorf("%s: %s\n%s", method, foreign.Same(), missing.Same())
+		if foreign.Comparable() != missing.Comparable() || foreign.Status != 404 {
+			t.Errorf("%s: %s\n%s", method, foreign.Comparable(), missing.Comparable())
 		}
 		for _, who := range []string{admintest.WorkspaceA, admintest.WsAdminKey} {
-			h.Do(method, "/deployments/"+id, who, sent).Refused(403, "AB03", "")
+			h.Do(method, "/deployments/"+id, who, sent).RequireFault(403, "AB03", "")
 		}
 	}
 	admintest.BadBodies(t, h, "POST", "/deployments", chief, `{"name":"B","type":"production"}`)
@@ -118,7 +118,7 @@ func TestDeploymentsAreVerified(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	h.Do("PUT", "/deployments/l", chief, `{"url":null}`).OK()
-	h.Do("POST", "/deployments/l/verify", chief, nil).Refused(400, "AB01", "url")
+	h.Do("POST", "/deployments/l/verify", chief, nil).RequireFault(400, "AB01", "url")
 }
 
 func TestDeploymentsAreCheckedWhenSaved(t *testing.T) {
@@ -136,10 +136,10 @@ func TestDeploymentsAreCheckedWhenSaved(t *testing.T) {
 	} {
 		got := h.Do("PUT", "/deployments/fra", chief, sent)
 		for _, field := range strings.Fields(fields) {
-			got.Refused(400, "AB01", field)
+			got.RequireFault(400, "AB01", field)
 		}
 	}
-	h.Do("POST", "/deployments", chief, body).Refused(409, "AB07", "slug")
+	h.Do("POST", "/deployments", chief, body).RequireFault(409, "AB07", "slug")
 	for i := range 2 {
 		h.Do("POST", "/deployments", chief, fmt.Sprintf(`{"name":"P%d","type":"production"}`, i)).OK()
 	}
@@ -148,5 +148,5 @@ func TestDeploymentsAreCheckedWhenSaved(t *testing.T) {
 	}
 	h.Do("POST", "/deployments", chief, `{"name":"P","type":"non-production"}`).OK()
 	h.Do("DELETE", "/deployments/fra", chief, nil).OK()
-	h.Do("GET", "/deployments/fra", chief, nil).Refused(404, "AB08", "")
+	h.Do("GET", "/deployments/fra", chief, nil).RequireFault(404, "AB08", "")
 }

@@ -275,7 +275,7 @@ func (w *Worker) warnOf(ctx context.Context, now time.Time, due string, noticeOf
 		if err != nil {
 			return err
 		}
-		_, err = w.Resources.Note(ctx, d, a)
+		_, err = w.Resources.MarkDue(ctx, d, a)
 		return err
 	})
 	if err != nil {

@@ -48,15 +48,15 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	id := h.Do("POST", "/feedback", key, body).OK().Text("feedback_ids", "0")
 	for who, query := range map[string]string{admintest.WorkspaceB: ""} {
 		foreign, missing := h.Do("PUT", "/feedback/"+id+query, who, `{"value":2}`), h.Do("PUT", "/feedback/"+resource.NewID()+query, who, `{"value":2}`)
-		if foreign.Same() != missing.Same() || foreign.Status != 404 {
-			t.Errorf("%s\n%s", foreign.Same(), missing.Same())
+		if foreign.Comparable() != missing.Comparable() || foreign.Status != 404 {
+			t.Errorf("%s\n%s", foreign.Comparable(), missing.Comparable())
 		}
 	}
 	for _, who := range []string{admintest.AdminKey, admintest.OtherAdmin} {
-		h.Do("POST", "/feedback", who, body).Refused(403, "AB03", "")
-		h.Do("PUT", "/feedback/"+id, who, `{"value":2}`).Refused(403, "AB03", "")
+		h.Do("POST", "/feedback", who, body).RequireFault(403, "AB03", "")
+		h.Do("PUT", "/feedback/"+id, who, `{"value":2}`).RequireFault(403, "AB03", "")
 	}
-	h.Do("PUT", "/feedback/x", key, `{"value":2}`).Refused(404, "AB08", "id")
+	h.Do("PUT", "/feedback/x", key, `{"value":2}`).RequireFault(404, "AB08", "id")
 	if n := len(h.Audit()); n != 0 {
 		t.Errorf("%d records in the audit log", n)
 	}
@@ -82,9 +82,9 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		"[" + strings.TrimSuffix(strings.Repeat(`{"trace_id":"t","value":1},`, MaxList+1), ",") + "]": "",
 	} {
 		got := h.Do("POST", "/feedback", key, body)
-		got.Refused(400, "AB01", "")
+		got.RequireFault(400, "AB01", "")
 		for _, field := range strings.Fields(fields) {
-			got.Refused(400, "AB01", field)
+			got.RequireFault(400, "AB01", field)
 		}
 	}
 	if got := ofTrace(t, h, s, h.One, "t"); got != "" {
@@ -169,5 +169,5 @@ func TestFeedbackEnds(t *testing.T) {
 	if err != nil || len(all) != 0 {
 		t.Errorf("%v %v", all, err)
 	}
-	h.Do("PUT", "/feedback/"+f[0].ID, key, `{"value":1}`).Refused(404, "AB08", "id")
+	h.Do("PUT", "/feedback/"+f[0].ID, key, `{"value":1}`).RequireFault(404, "AB08", "id")
 }

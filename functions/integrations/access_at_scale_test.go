@@ -113,7 +113,7 @@ func TestProviderInUseRetainsItsIntegration(t *testing.T) {
 	if err := h.Resources.Change(context.Background(), sc, func(tx *resource.Tx) error { return tx.Use(used, by) }); err != nil {
 		t.Fatal(err)
 	}
-	if f := h.Do("DELETE", "/integrations/"+slug, key, nil).Refused(409, "AB07", "").Failure(); !strings.Contains(f.Message, "greeting") {
+	if f := h.Do("DELETE", "/integrations/"+slug, key, nil).RequireFault(409, "AB07", "").Failure(); !strings.Contains(f.Message, "greeting") {
 		t.Errorf("the user is not named: %s", f.Message)
 	}
 	h.Do("GET", "/integrations/"+slug, key, nil).OK()

@@ -29,7 +29,7 @@ func TestManyWorkspacesAreNamedInOneCall(t *testing.T) {
 	}
 	body := `{"default_provider_slug":"common","workspaces":[` + strings.Join(entries, ",") + `]}`
 	taken := strings.Replace(body, `"ws-more-000129"`, `"ws-of-nobody"`, 1)
-	h.Do("PUT", path, chief, taken).Refused(400, "AB01", "workspaces[129].id")
+	h.Do("PUT", path, chief, taken).RequireFault(400, "AB01", "workspaces[129].id")
 	rec, i := stored(t, h, "", slug)
 	if users, err := h.Resources.Users(context.Background(), rec.Ref()); err != nil || len(users) != 0 || len(i.Workspaces) != 0 {
 		t.Fatalf("a refused call made %d providers, %v", len(users), err)
@@ -101,13 +101,13 @@ func TestTagsChooseIntegrations(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tags, got.At("total"), want)
 		}
 	}
-	h.Do("GET", "/integrations?tags="+url.QueryEscape(`["env"]`), chief, nil).Refused(400, "AB01", "tags")
+	h.Do("GET", "/integrations?tags="+url.QueryEscape(`["env"]`), chief, nil).RequireFault(400, "AB01", "tags")
 	h.Do("PUT", "/integrations/c", chief, `{"tags":{"env":"prod"}}`).OK()
 	h.Do("PUT", "/integrations/a", chief, `{"tags":null}`).OK()
 	if got := h.Do("GET", "/integrations?tags="+url.QueryEscape(`{"env":"prod"}`), chief, nil).OK(); got.At("total") != 2.0 {
 		t.Errorf("after the changes: %s", got.Body)
 	}
 	for tags, field := range map[string]string{`{"a":7}`: "tags.a", `[]`: "tags", `{"":"x"}`: "tags"} {
-		h.Do("PUT", "/integrations/b", chief, `{"tags":`+tags+`}`).Refused(400, "AB01", field)
+		h.Do("PUT", "/integrations/b", chief, `{"tags":`+tags+`}`).RequireFault(400, "AB01", field)
 	}
 }

@@ -165,7 +165,7 @@ func TestBadInputIsRefusedWithItsField(t *testing.T) {
 			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, got.Status, got.Body)
 			continue
 		}
-		got.Refused(400, "AB01", c.field)
+		got.RequireFault(400, "AB01", c.field)
 	}
 }
 
@@ -174,12 +174,12 @@ func TestSlugIsTakenOnce(t *testing.T) {
 	if got := create(t, h, chief, `,"slug":"mine"`); got != "mine" {
 		t.Errorf("slug %s", got)
 	}
-	h.Do("POST", "/integrations", chief, `{"name":"a","ai_provider_id":"openai","key":"sk-abcdefgh","slug":"mine"}`).Refused(409, "AB07", "slug")
+	h.Do("POST", "/integrations", chief, `{"name":"a","ai_provider_id":"openai","key":"sk-abcdefgh","slug":"mine"}`).RequireFault(409, "AB07", "slug")
 	if a, b := create(t, h, chief, ""), create(t, h, chief, ""); a != "own" || !strings.HasPrefix(b, "own-") {
 		t.Errorf("slugs %s, %s", a, b)
 	}
 	h.Do("DELETE", "/integrations/mine", chief, nil).OK()
-	h.Do("GET", "/integrations/mine", chief, nil).Refused(404, "AB08", "")
+	h.Do("GET", "/integrations/mine", chief, nil).RequireFault(404, "AB08", "")
 	create(t, h, chief, `,"slug":"mine"`)
 }
 
@@ -196,8 +196,8 @@ func TestWorkspaceIntegrationBringsAProvider(t *testing.T) {
 	if got := strings.Join(slugs, " "); got != "d bee a" {
 		t.Errorf("providers %s", got)
 	}
-	h.Do("POST", "/integrations", key, `{"name":"a","ai_provider_id":"openai","key":"sk-abcdefgh","slug":"e","default_provider_slug":"bee"}`).Refused(400, "AB01", "default_provider_slug")
-	h.Do("GET", "/integrations/e", key, nil).Refused(404, "AB08", "")
+	h.Do("POST", "/integrations", key, `{"name":"a","ai_provider_id":"openai","key":"sk-abcdefgh","slug":"e","default_provider_slug":"bee"}`).RequireFault(400, "AB01", "default_provider_slug")
+	h.Do("GET", "/integrations/e", key, nil).RequireFault(404, "AB08", "")
 	// An organization key finds it without naming the workspace, and by it.
 	for _, query := range []string{"", "?workspace_id=" + admintest.OneSlug} {
 		if got := h.Do("GET", "/integrations/a"+query, chief, nil).OK().Text("workspace_id"); got != h.One {
@@ -205,11 +205,11 @@ func TestWorkspaceIntegrationBringsAProvider(t *testing.T) {
 		}
 	}
 	create(t, h, admintest.WorkspaceB, `,"slug":"a"`)
-	h.Do("GET", "/integrations/a", chief, nil).Refused(400, "AB01", "workspace_id")
+	h.Do("GET", "/integrations/a", chief, nil).RequireFault(400, "AB01", "workspace_id")
 	if got := h.Do("GET", "/integrations/a/workspaces", key, nil).OK(); got.At("total") != 1.0 || got.Text("workspaces", "0", "id") != admintest.OneSlug {
 		t.Errorf("workspaces of a workspace's own: %s", got.Body)
 	}
-	h.Do("PUT", "/integrations/b/workspaces", key, `{"workspaces":[{"id":"`+h.One+`","enabled":false}]}`).Refused(400, "AB01", "workspaces")
+	h.Do("PUT", "/integrations/b/workspaces", key, `{"workspaces":[{"id":"`+h.One+`","enabled":false}]}`).RequireFault(400, "AB01", "workspaces")
 }
 
 func TestMappedKeyNeedsNoKey(t *testing.T) {
@@ -220,8 +220,8 @@ func TestMappedKeyNeedsNoKey(t *testing.T) {
 	if a.Text("secret_mappings", "0", "secret_reference_id") != "vault-1" || a.At("masked_key") != nil {
 		t.Errorf("read: %s", a.Body)
 	}
-	h.Do("PUT", "/integrations/"+slug, chief, `{"key":"sk-abcdefgh"}`).Refused(400, "AB01", "key")
-	h.Do("PUT", "/integrations/"+slug, chief, `{"secret_mappings":[]}`).Refused(400, "AB01", "key")
+	h.Do("PUT", "/integrations/"+slug, chief, `{"key":"sk-abcdefgh"}`).RequireFault(400, "AB01", "key")
+	h.Do("PUT", "/integrations/"+slug, chief, `{"secret_mappings":[]}`).RequireFault(400, "AB01", "key")
 	h.Do("PUT", "/integrations/"+slug, chief, `{"secret_mappings":[],"key":"sk-abcdefgh"}`).OK()
 	if got := h.Do("GET", "/integrations/"+slug, chief, nil).OK(); len(got.At("secret_mappings").([]any)) != 0 || got.Text("masked_key") == "" {
 		t.Errorf("after the mapping went: %s", got.Body)
@@ -255,10 +255,10 @@ func TestSeveralCredentialsAreSealedAndMasked(t *testing.T) {
 	if got, _ := shown(); got != want {
 		t.Errorf("%s", got)
 	}
-	h.Do("PUT", "/integrations/"+slug, key, `{"key":"sk-another"}`).Refused(400, "AB01", "key")
-	h.Do("PUT", "/integrations/"+slug, key, `{"credentials":[{"label":"spare","weight":1001}]}`).Refused(400, "AB01", "credentials[0].weight")
-	h.Do("PUT", "/integrations/"+slug, key, `{"credentials":[{"label":"spare","secret":"x"}]}`).Refused(400, "AB01", "credentials[0].secret")
-	h.Do("PUT", "/integrations/"+slug, key, `{"credentials":[`+strings.Repeat(`{"key":"k"},`, provider.MaxCredentials)+`{"key":"k"}]}`).Refused(400, "AB01", "credentials")
+	h.Do("PUT", "/integrations/"+slug, key, `{"key":"sk-another"}`).RequireFault(400, "AB01", "key")
+	h.Do("PUT", "/integrations/"+slug, key, `{"credentials":[{"label":"spare","weight":1001}]}`).RequireFault(400, "AB01", "credentials[0].weight")
+	h.Do("PUT", "/integrations/"+slug, key, `{"credentials":[{"label":"spare","secret":"x"}]}`).RequireFault(400, "AB01", "credentials[0].secret")
+	h.Do("PUT", "/integrations/"+slug, key, `{"credentials":[`+strings.Repeat(`{"key":"k"},`, provider.MaxCredentials)+`{"key":"k"}]}`).RequireFault(400, "AB01", "credentials")
 	log, err := json.Marshal(h.Audit())
 	if err != nil {
 		t.Fatal(err)

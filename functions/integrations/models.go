@@ -112,7 +112,7 @@ func (f *family) putModels(c *admin.Call) (any, error) {
 			return err
 		}
 		set := provider.Change{}
-		if hosts := ch.Form.ModelHosts(ch.OldForm); slices.ContainsFunc(hosts, func(a hostpin.Address) bool { return a.Moved() }) {
+		if hosts := ch.Form.ModelHosts(ch.OldForm); slices.ContainsFunc(hosts, func(a hostpin.Address) bool { return a.Changed() }) {
 			set.Hosts = hosts
 		}
 		if c.Body.HasValue("key") {
@@ -265,8 +265,8 @@ func shown() []admin.ComputedField[provider.Integration] {
 	return []admin.ComputedField[provider.Integration]{
 		of(admin.Field{Name: "type", Type: admin.String, Enum: []string{"organisation", "workspace"}, Required: true}, func(_ *admin.Call, it item) any { return admin.LevelOf(it.Record) }),
 		of(admin.Field{Name: "masked_key", Type: admin.String, Single: true, Optional: true}, func(_ *admin.Call, it item) any { return admin.OrNull(it.Form.Masked[provider.SecretKey]) }),
-		of(admin.Field{Name: "credentials", Type: admin.Array, Of: &admin.Field{Type: admin.Object, Open: true}, Single: true, Required: true, Doc: "label, weight and masked_key of each; empty with one key."}, func(_ *admin.Call, it item) any { return it.Form.ShownCredentials() }),
-		of(admin.Field{Name: "configurations", Type: admin.Object, Open: true, Single: true, Required: true, Doc: "Secrets are masked_<field>."}, func(_ *admin.Call, it item) any { return it.Form.Shown() }),
+		of(admin.Field{Name: "credentials", Type: admin.Array, Of: &admin.Field{Type: admin.Object, Open: true}, Single: true, Required: true, Doc: "label, weight and masked_key of each; empty with one key."}, func(_ *admin.Call, it item) any { return it.Form.MaskedCredentials() }),
+		of(admin.Field{Name: "configurations", Type: admin.Object, Open: true, Single: true, Required: true, Doc: "Secrets are masked_<field>."}, func(_ *admin.Call, it item) any { return it.Form.MaskedConfigurations() }),
 		of(admin.Field{Name: "secret_mappings", Type: admin.Array, Of: &admin.Field{Type: admin.Object, Open: true}, Single: true, Required: true}, func(_ *admin.Call, it item) any { return admin.OrEmpty(it.Form.SecretMappings) }),
 		of(admin.Field{Name: "allow_all_models", Type: admin.Boolean, Single: true, Required: true}, func(_ *admin.Call, it item) any { return it.Form.AllowAllModels }),
 		of(admin.Field{Name: "workspace_count", Type: admin.Integer, Single: true, Required: true, Absent: 1}, nil),
@@ -293,7 +293,7 @@ func knownProvider(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 			return out, nil
 		}
 	}
-	return nil, []fault.Detail{{Message: provider.NotKnown(id)}}
+	return nil, []fault.Detail{{Message: provider.UnknownProviderMessage(id)}}
 }
 
 func adjustments(raw json.RawMessage) []fault.Detail {

@@ -22,7 +22,7 @@ func TestModelsAreEnabledPricedAndAdded(t *testing.T) {
 		t.Fatalf("a model of the catalogue: %v", m)
 	}
 	// The integration's key is sent to the host of a model, so it has to be given again.
-	h.Do("PUT", path, chief, `{"models":[{"slug":"mine","enabled":true,"configurations":{"custom_host":"https://models.example.com/v1"}}]}`).Refused(400, "AB01", "models.mine.configurations.custom_host")
+	h.Do("PUT", path, chief, `{"models":[{"slug":"mine","enabled":true,"configurations":{"custom_host":"https://models.example.com/v1"}}]}`).RequireFault(400, "AB01", "models.mine.configurations.custom_host")
 	if got := h.Do("PUT", path, chief, `{"key":"sk-first-secret-of-mine","models":[
 		{"slug":"gpt-4o-mini","enabled":false},
 		{"slug":"mine","enabled":true,"is_finetune":true,"base_model_slug":"gpt-4o","configurations":{"custom_host":"https://models.example.com/v1","custom_headers":{"X-Key":"CANARY-0123456789"}},
@@ -38,7 +38,7 @@ func TestModelsAreEnabledPricedAndAdded(t *testing.T) {
 	if rec, i := stored(t, h, "", slug); strings.Contains(string(rec.Body), "CANARY-0123456789") || !rec.HasSecret("model_headers/mine") || i.ModelHeaders["mine"]["X-Key"] == "" {
 		t.Errorf("headers of a model are stored unsealed: %s", rec.Body)
 	}
-	h.Do("PUT", path, chief, `{"key":"sk-first-secret-of-mine","models":[{"slug":"mine","enabled":true,"configurations":{"custom_host":"https://models.example.com/v1","custom_headers":{"X-Key":"CA****89"}}}]}`).Refused(400, "AB01", "models[0].configurations.custom_headers.X-Key")
+	h.Do("PUT", path, chief, `{"key":"sk-first-secret-of-mine","models":[{"slug":"mine","enabled":true,"configurations":{"custom_host":"https://models.example.com/v1","custom_headers":{"X-Key":"CA****89"}}}]}`).RequireFault(400, "AB01", "models[0].configurations.custom_headers.X-Key")
 	if model("gpt-4o-mini")["enabled"] != false || model("gpt-4o")["enabled"] != true {
 		t.Error("one model was disabled and not another")
 	}
@@ -56,7 +56,7 @@ func TestModelsAreEnabledPricedAndAdded(t *testing.T) {
 	if _, i := stored(t, h, "", slug); !i.Allows("mine") || i.Allows("gpt-4o") || i.Allows("gpt-4o-mini") {
 		t.Errorf("allowed: %+v", i.Models)
 	}
-	h.Do("DELETE", path+"?slugs=mine,gpt-4o-mini", chief, nil).Refused(400, "AB01", "slugs")
+	h.Do("DELETE", path+"?slugs=mine,gpt-4o-mini", chief, nil).RequireFault(400, "AB01", "slugs")
 	h.Do("DELETE", path+"?slugs=mine,never-there", chief, nil).OK()
 	if model("mine") != nil {
 		t.Error("a deleted model is listed")

@@ -31,8 +31,8 @@ func TestFamilyChecks(t *testing.T) {
 	} {
 		for _, as := range []string{admintest.WorkspaceB, admintest.OtherAdmin} {
 			foreign, missing := h.Do(c.method, "/integrations/"+slug+c.tail, as, c.body), h.Do(c.method, "/integrations/none"+c.tail, as, c.body)
-			if foreign.Same() != missing.Same() || foreign.Status != 404 {
-				t.Errorf("%s %s as %s: %s, missing %s", c.method, c.tail, as, foreign.Same(), missing.Same())
+			if foreign.Comparable() != missing.Comparable() || foreign.Status != 404 {
+				t.Errorf("%s %s as %s: %s, missing %s", c.method, c.tail, as, foreign.Comparable(), missing.Comparable())
 			}
 		}
 	}
@@ -51,16 +51,16 @@ func TestScopesAndRolesFollowThePlace(t *testing.T) {
 		method := map[string]string{"read": "GET", "update": "PUT", "delete": "DELETE"}[action]
 		c.Scopes = admintest.ScopeList{ofWorkspace + "." + action}
 		h.SetCaller("only-workspace", c)
-		h.Do(method, "/integrations/"+org, "only-workspace", `{"name":"x"}`).Refused(403, "AB03", "")
+		h.Do(method, "/integrations/"+org, "only-workspace", `{"name":"x"}`).RequireFault(403, "AB03", "")
 		c.Scopes = admintest.ScopeList{ofOrganisation + "." + action}
 		h.SetCaller("only-organisation", c)
-		h.Do(method, "/integrations/"+own, "only-organisation", `{"name":"x"}`).Refused(403, "AB03", "")
+		h.Do(method, "/integrations/"+own, "only-organisation", `{"name":"x"}`).RequireFault(403, "AB03", "")
 	}
 	c.Scopes = admintest.ScopeList{ofWorkspace + ".create"}
 	h.SetCaller("only-workspace", c)
-	h.Do("POST", "/integrations", "only-workspace", `{"name":"a","ai_provider_id":"openai","key":"sk-abcdefgh"}`).Refused(403, "AB03", "")
+	h.Do("POST", "/integrations", "only-workspace", `{"name":"a","ai_provider_id":"openai","key":"sk-abcdefgh"}`).RequireFault(403, "AB03", "")
 	// Workspace keys reach nothing of the organization but its list.
-	h.Do("GET", "/integrations/"+org, key, nil).Refused(404, "AB08", "")
+	h.Do("GET", "/integrations/"+org, key, nil).RequireFault(404, "AB08", "")
 	// Foreign and missing resources have the same response.
 	for _, as := range []string{key, admintest.WorkspaceB, admintest.OtherAdmin} {
 		for _, r := range h.Families[0].Routes {
@@ -81,21 +81,21 @@ func TestScopesAndRolesFollowThePlace(t *testing.T) {
 				query = "?slugs=m"
 			}
 			at := func(slug string) string { return strings.Replace(r.Path, "{slug}", slug, 1) + query }
-			if foreign, missing := h.Do(r.Method, at(org), as, body), h.Do(r.Method, at("none"), as, body); foreign.Same() != missing.Same() || foreign.Status != 404 {
-				t.Errorf("%s %s as %s: %s, missing %s", r.Method, r.Path, as, foreign.Same(), missing.Same())
+			if foreign, missing := h.Do(r.Method, at(org), as, body), h.Do(r.Method, at("none"), as, body); foreign.Comparable() != missing.Comparable() || foreign.Status != 404 {
+				t.Errorf("%s %s as %s: %s, missing %s", r.Method, r.Path, as, foreign.Comparable(), missing.Comparable())
 			}
 		}
 	}
 	// Members read, managers change.
 	h.Do("GET", "/integrations/"+own, admintest.MemberKey, nil).OK()
-	h.Do("PUT", "/integrations/"+own, admintest.MemberKey, `{"name":"x"}`).Refused(403, "AB03", "")
-	h.Do("PUT", "/integrations/"+own+"/models", admintest.MemberKey, `{"allow_all_models":false}`).Refused(403, "AB03", "")
-	h.Do("DELETE", "/integrations/"+own, admintest.MemberKey, nil).Refused(403, "AB03", "")
+	h.Do("PUT", "/integrations/"+own, admintest.MemberKey, `{"name":"x"}`).RequireFault(403, "AB03", "")
+	h.Do("PUT", "/integrations/"+own+"/models", admintest.MemberKey, `{"allow_all_models":false}`).RequireFault(403, "AB03", "")
+	h.Do("DELETE", "/integrations/"+own, admintest.MemberKey, nil).RequireFault(403, "AB03", "")
 	h.Do("PUT", "/integrations/"+own, admintest.ManagerKey, `{"name":"x"}`).OK()
 	user := h.Caller(chief)
 	user.UserID, user.Role = resource.NewID(), admin.Manager
 	h.SetCaller("org-manager", user)
-	h.Do("PUT", "/integrations/"+org, "org-manager", `{"name":"x"}`).Refused(403, "AB03", "")
+	h.Do("PUT", "/integrations/"+org, "org-manager", `{"name":"x"}`).RequireFault(403, "AB03", "")
 	user.Role = admin.Admin
 	h.SetCaller("org-admin", user)
 	h.Do("PUT", "/integrations/"+org, "org-admin", `{"name":"x"}`).OK()
@@ -142,7 +142,7 @@ func TestListShowsWhatTheCallerReaches(t *testing.T) {
 		t.Errorf("total %v", got)
 	}
 	for _, query := range []string{"type=x", "tags=x", `tags={"a":1}`, "page_size=0", "page_size=1001", "current_page=-1", "page_size=1&page_size=2"} {
-		h.Do("GET", "/integrations?"+query, chief, nil).Refused(400, "AB01", "")
+		h.Do("GET", "/integrations?"+query, chief, nil).RequireFault(400, "AB01", "")
 	}
 	c := h.Caller(key)
 	c.Scopes = admintest.ScopeList{ofOrganisation + ".list"}
@@ -150,5 +150,5 @@ func TestListShowsWhatTheCallerReaches(t *testing.T) {
 	if got := h.Do("GET", "/integrations", "lister", nil).OK(); got.At("total") != 1.0 || got.Text("data", "0", "slug") != "org-1" {
 		t.Errorf("with one scope: %s", got.Body)
 	}
-	h.Do("GET", "/integrations?type=workspace", "lister", nil).Refused(403, "AB03", "")
+	h.Do("GET", "/integrations?type=workspace", "lister", nil).RequireFault(403, "AB03", "")
 }

@@ -314,7 +314,7 @@ func free(c *admin.Call, d provider.Default) error {
 	sc := store.Scope{Org: c.Caller.Scope.Org, Workspace: d.Workspace}
 	_, taken, err := c.Resources.Get(c.Context, sc, provider.KindProvider, d.Slug)
 	if err == nil && taken {
-		return provider.SlugTaken(d.Field, d.Slug)
+		return provider.SlugConflict(d.Field, d.Slug)
 	}
 	return err
 }
@@ -355,7 +355,7 @@ func retire(tx *resource.Tx, of resource.Ref, providers []resource.Ref) error {
 			return err
 		}
 		if !ok || rec.Archived() {
-			if err := tx.Unuse(of, ref); err != nil {
+			if err := tx.RemoveUse(of, ref); err != nil {
 				return err
 			}
 			continue

@@ -57,8 +57,8 @@ func TestTakenDefaultSlugRefusesTheWholeCall(t *testing.T) {
 	create(t, h, admintest.WorkspaceB, `,"slug":"bee"`)
 	slug := create(t, h, chief, `,"slug":"org"`)
 	path := "/integrations/" + slug + "/workspaces"
-	h.Do("PUT", path, chief, `{"default_provider_slug":"bee","workspaces":[{"id":"`+h.One+`","enabled":true},{"id":"`+h.Two+`","enabled":true}]}`).Refused(400, "AB01", "default_provider_slug")
-	h.Do("PUT", path, chief, `{"workspaces":[{"id":"`+h.One+`","enabled":true},{"id":"`+h.Two+`","enabled":true,"default_provider_slug":"bee"}]}`).Refused(400, "AB01", "workspaces[1].default_provider_slug")
+	h.Do("PUT", path, chief, `{"default_provider_slug":"bee","workspaces":[{"id":"`+h.One+`","enabled":true},{"id":"`+h.Two+`","enabled":true}]}`).RequireFault(400, "AB01", "default_provider_slug")
+	h.Do("PUT", path, chief, `{"workspaces":[{"id":"`+h.One+`","enabled":true},{"id":"`+h.Two+`","enabled":true,"default_provider_slug":"bee"}]}`).RequireFault(400, "AB01", "workspaces[1].default_provider_slug")
 	if _, i := stored(t, h, "", slug); len(i.Workspaces) != 0 || len(providersIn(t, h, h.One)) != 0 {
 		t.Error("a refused call opened access")
 	}

@@ -176,7 +176,7 @@ func measured(r *usage.Record) []step {
 		m := &r.Measured[i]
 		out[i] = step{Step: "measure", Path: &m.Path, Index: &m.Index, Text: fmt.Sprintf("Strategy %s chose target %d: %s", m.By, m.Index, measuredTexts[m.Reason])}
 		for _, f := range m.Figures {
-			shown := f.Show(m.By)
+			shown := f.Describe(m.By)
 			text := fmt.Sprintf("; target %d: ", f.Index)
 			if shown.Value == nil {
 				text += "unknown"

@@ -63,8 +63,8 @@ func TestExportsFromDraftToFile(t *testing.T) {
 	if got := in.Do("GET", at, key, nil).OK(); got.Text("status") != export.Draft || got.Text("description") != "Mine" || got.Text("format") != "jsonl" {
 		t.Errorf("%s", got.Body)
 	}
-	in.Do("GET", at+"/download", key, nil).Refused(400, "AB01", "exportId")
-	in.Do("POST", at+"/cancel", key, nil).Refused(409, "AB07", "exportId")
+	in.Do("GET", at+"/download", key, nil).RequireFault(400, "AB01", "exportId")
+	in.Do("POST", at+"/cancel", key, nil).RequireFault(409, "AB07", "exportId")
 	whole, listed := in.Do("GET", at, key, nil).OK(), in.Do("GET", "/logs/exports", key, nil).OK().At("data").([]any)[0].(map[string]any)
 	if whole.Text("created_by") == "" || listed["created_by"] != whole.At("created_by") || !reflect.DeepEqual(listed["filters"], whole.At("filters")) {
 		t.Errorf("the list says %v, the export %s", listed, whole.Body)
@@ -78,7 +78,7 @@ func TestExportsFromDraftToFile(t *testing.T) {
 		if method == "PUT" {
 			body = `{"description":"x"}`
 		}
-		in.Do(method, path, key, body).Refused(409, "AB07", "exportId")
+		in.Do(method, path, key, body).RequireFault(409, "AB07", "exportId")
 	}
 	in.work(t)
 	if got := in.Do("GET", at, key, nil).OK(); got.Text("status") != export.Success || got.At("rows") != 3.0 || got.Text("expires_at") == "" {
@@ -95,15 +95,15 @@ func TestExportsFromDraftToFile(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	for _, token := range []string{"x", "b3Jn.AAAA", "b3Jn", ".", strings.Repeat("A", 3000)} {
-		in.Do("GET", "/logs/exports/files/"+token, "nobody", nil).Refused(404, "AB08", "token")
+		in.Do("GET", "/logs/exports/files/"+token, "nobody", nil).RequireFault(404, "AB08", "token")
 	}
 	link, err := url.Parse(in.Do("GET", at+"/download", key, nil).OK().Text("signed_url"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	in.Do("DELETE", at, key, nil).OK()
-	in.Do("GET", at, key, nil).Refused(404, "AB08", "exportId")
-	in.Do("GET", strings.TrimPrefix(link.Path, "/v1"), "nobody", nil).Refused(404, "AB08", "token") // the file went with it
+	in.Do("GET", at, key, nil).RequireFault(404, "AB08", "exportId")
+	in.Do("GET", strings.TrimPrefix(link.Path, "/v1"), "nobody", nil).RequireFault(404, "AB08", "token") // the file went with it
 }
 
 // A file of columns is one, by whatever codec.
@@ -158,11 +158,11 @@ func TestWhoSeesWhatOfExports(t *testing.T) {
 		`{"filters":{},"requested_data":["id"],"compression":"zstd"}`:                                                                           "compression",
 		`{"filters":{},"requested_data":["id"],"format":"csv","compression":"snappy"}`:                                                          "compression",
 	} {
-		in.Do("POST", "/logs/exports", key, body).Refused(400, "AB01", field)
+		in.Do("POST", "/logs/exports", key, body).RequireFault(400, "AB01", field)
 	}
-	in.Govern(tenant.Settings{DeniedExportFields: []string{"response"}})
-	in.Do("POST", "/logs/exports", key, someExport).Refused(400, "AB01", "requested_data[2]")
-	in.Do("POST", "/logs/exports/"+id+"/start", key, nil).Refused(400, "AB01", "requested_data[2]")
+	in.SetSettings(tenant.Settings{DeniedExportFields: []string{"response"}})
+	in.Do("POST", "/logs/exports", key, someExport).RequireFault(400, "AB01", "requested_data[2]")
+	in.Do("POST", "/logs/exports/"+id+"/start", key, nil).RequireFault(400, "AB01", "requested_data[2]")
 	if got := in.Do("GET", "/logs/exports/field-restrictions", key, nil).OK(); got.Text("deniedFields", "0") != "response" {
 		t.Errorf("%s", got.Body)
 	}

@@ -67,13 +67,13 @@ func TestRepeatedReportIsStoredOnce(t *testing.T) {
 func TestWhoMayReport(t *testing.T) {
 	in := install(t)
 	for _, who := range []string{admintest.AdminKey, admintest.OtherAdmin} {
-		in.Do("POST", "/logs", who, reportedBody).Refused(403, "AB03", "")
+		in.Do("POST", "/logs", who, reportedBody).RequireFault(403, "AB03", "")
 	}
 	for _, scope := range []string{"logs.write", "completions.write", "logs.read"} {
 		c := in.Caller(admintest.WorkspaceA)
 		c.Scopes = admintest.ScopeList{scope}
 		in.SetCaller("one-scope", c)
-		in.Do("POST", "/logs", "one-scope", reportedBody).Refused(403, "AB03", "")
+		in.Do("POST", "/logs", "one-scope", reportedBody).RequireFault(403, "AB03", "")
 	}
 	c := in.Caller(admintest.WorkspaceA)
 	c.Scopes = admintest.ScopeList{"logs.write", "completions.write"}
@@ -83,7 +83,7 @@ func TestWhoMayReport(t *testing.T) {
 
 func TestMetricsOnlyStoresNoBodies(t *testing.T) {
 	in := install(t)
-	in.Govern(tenant.Settings{RequestLogging: tenant.LogMetrics})
+	in.SetSettings(tenant.Settings{RequestLogging: tenant.LogMetrics})
 	id := in.Do("POST", "/logs", admintest.WorkspaceA, reportedBody).OK().Text("ids", "0")
 	if got := in.Do("GET", "/logs/"+id, admintest.WorkspaceA, nil).OK(); got.At("request", "body") != nil || got.At("response", "body") != nil || got.At("metrics", "req_units") != 1000.0 {
 		t.Errorf("%s", got.Body)
@@ -113,7 +113,7 @@ func TestMalformedReportsAreRejected(t *testing.T) {
 	} {
 		got := in.Do("POST", "/logs", admintest.WorkspaceA, body)
 		for field := range strings.FieldsSeq(fields) {
-			got.Refused(400, "AB01", field)
+			got.RequireFault(400, "AB01", field)
 		}
 	}
 	if got := in.Do("GET", "/logs", admintest.WorkspaceA, nil).OK(); got.At("total") != 0.0 {

@@ -217,7 +217,7 @@ type (
 func decisionOf(r *usage.Record) decision {
 	d := decision{
 		Draws: make([]draw, len(r.Draws)), Breakers: make([]circuit, len(r.Breakers)), Matches: make([]match, len(r.Matches)), Skips: make([]skip, len(r.Skips)),
-		Measured: usage.ShowMeasured(r.Measured), Losses: []string{}, Missed: []string{},
+		Measured: usage.DescribeMeasured(r.Measured), Losses: []string{}, Missed: []string{},
 	}
 	for i, w := range r.Draws {
 		d.Draws[i] = draw{w.Path, float64(w.Number) / (1 << 32), w.Index, admin.NullIfZero(w.Sticky)}

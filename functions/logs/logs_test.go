@@ -83,7 +83,7 @@ func install(t testing.TB) *installation {
 		in.archive = segment.New(d.Resources.Store(), b, segment.Options{Clock: func() time.Time { return time.Now().Add(in.ahead) }})
 		reader := report.New(in.archive, b)
 		runs := &export.Runs{Store: d.Resources.Store(), Queue: in.steps, Now: time.Now}
-		in.worker = &export.Worker{Runs: runs, Reader: reader, Bucket: b, Sealer: in.sealer, Pace: export.Standard}
+		in.worker = &export.Worker{Runs: runs, Reader: reader, Bucket: b, Sealer: in.sealer, Limits: export.Standard}
 		f := &family{Deps: Deps{
 			Reader: reader, Sealer: in.sealer, Rated: feedback.New(d.Resources.Store(), time.Now, 0, nil), Exports: runs, Bucket: b,
 			Tail: TailOptions{Interval: time.Millisecond}, Store: d.Resources.Store(), Ingest: &ingest.Maker{Sink: intake{in}, Sealer: in.sealer, Now: time.Now},
@@ -232,7 +232,7 @@ func TestBodiesThatCannotBeOpenedLeaveTheMetrics(t *testing.T) {
 		t.Errorf("log %s", a.Body)
 	}
 	in.sealer.fail = errors.New("the key service is away")
-	in.Do("GET", "/logs/"+r.ID, admintest.WorkspaceA, nil).Refused(500, "AB04", "")
+	in.Do("GET", "/logs/"+r.ID, admintest.WorkspaceA, nil).RequireFault(500, "AB04", "")
 }
 
 func TestForeignLogIsAMissingOne(t *testing.T) {
@@ -242,13 +242,13 @@ func TestForeignLogIsAMissingOne(t *testing.T) {
 	for key, query := range map[string]string{
 		admintest.WorkspaceB: "", admintest.OtherAdmin: "", admintest.AdminKey: "?workspace_id=" + in.Two, admintest.WorkspaceA: "",
 	} {
-		missing := in.Do("GET", "/logs/"+ulid.Make().String()+query, key, nil).Refused(404, "AB08", "logId")
+		missing := in.Do("GET", "/logs/"+ulid.Make().String()+query, key, nil).RequireFault(404, "AB08", "logId")
 		for _, id := range []string{resource.NewID(), "x", strings.ToLower(r.ID), "%00", r.ID + "0", strings.Repeat("7", 26)} {
-			if got := in.Do("GET", "/logs/"+id+query, key, nil); got.Same() != missing.Same() {
+			if got := in.Do("GET", "/logs/"+id+query, key, nil); got.Comparable() != missing.Comparable() {
 				t.Errorf("%q as %s: %d %s", id, key, got.Status, got.Body)
 			}
 		}
-		if foreign := in.Do("GET", "/logs/"+r.ID+query, key, nil); key != admintest.WorkspaceA && foreign.Same() != missing.Same() {
+		if foreign := in.Do("GET", "/logs/"+r.ID+query, key, nil); key != admintest.WorkspaceA && foreign.Comparable() != missing.Comparable() {
 			t.Errorf("a foreign log is told from a missing one as %s: %s", key, foreign.Body)
 		}
 	}
@@ -258,7 +258,7 @@ func TestForeignLogIsAMissingOne(t *testing.T) {
 		in.Do("GET", "/logs/"+r.ID+query, key, nil).OK()
 	}
 	in.Do("GET", "/logs/"+r.ID+"?workspace_slug="+admintest.OneSlug, admintest.AdminKey, nil).OK()
-	in.Do("GET", "/logs/"+r.ID+"?workspace_slug="+admintest.TwoSlug, admintest.AdminKey, nil).Refused(404, "AB08", "logId")
+	in.Do("GET", "/logs/"+r.ID+"?workspace_slug="+admintest.TwoSlug, admintest.AdminKey, nil).RequireFault(404, "AB08", "logId")
 }
 
 func TestAnyOfTheScopesReadsALog(t *testing.T) {
@@ -280,7 +280,7 @@ func TestAnyOfTheScopesReadsALog(t *testing.T) {
 }
 
 // ids are the ids of a page.
-func ids(a admintest.Answer) (out []string) {
+func ids(a admintest.Response) (out []string) {
 	rows, _ := a.At("data").([]any)
 	for _, r := range rows {
 		out = append(out, r.(map[string]any)["id"].(string))
@@ -369,7 +369,7 @@ func TestBadQueriesNameTheirParameter(t *testing.T) {
 		"time_of_generation_min=x": "time_of_generation_min", "time_of_generation_min=2999-01-01": "time_of_generation_min", "time_of_generation_max=1999-01-01&time_of_generation_min=2000-01-01": "time_of_generation_max",
 		"status_code=abc": "status_code", "metadata=1": "metadata", "cost_min=a": "cost_min",
 	} {
-		in.Do("GET", "/logs?"+query, admintest.WorkspaceA, nil).Refused(400, "AB01", field)
+		in.Do("GET", "/logs?"+query, admintest.WorkspaceA, nil).RequireFault(400, "AB01", field)
 	}
 }
 

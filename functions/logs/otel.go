@@ -117,7 +117,7 @@ func refused(c *admin.Call, f *fault.Fault) any {
 	for _, d := range f.Details {
 		why += "; " + strings.TrimSpace(d.Field+" "+d.Message)
 	}
-	return admin.Response{ContentType: protobufType, Body: otlp.Refused(code, why)}
+	return admin.Response{ContentType: protobufType, Body: otlp.RejectedStatus(code, why)}
 }
 
 // observe stores the entries of an OTLP request.
@@ -199,12 +199,12 @@ func (r *rejections) add(why string) {
 func (r *rejections) String() string { return strings.Join(r.whys, "; ") }
 
 // pool has readings that are reused: they are large, and a request has many.
-var pool = sync.Pool{New: func() any { return new([]instrumentation.Reading) }}
+var pool = sync.Pool{New: func() any { return new([]instrumentation.SpanFacts) }}
 
 // ingest stores the entries of a request, and returns those that were rejected. Entries become
 // records one at a time, so that a request needs little more memory than its entries.
 func (f *family) ingest(c *admin.Call, by *ingest.Reporter, all []otlp.ReceivedSpan, k *kind) (no rejections, err error) {
-	readings := pool.Get().(*[]instrumentation.Reading)
+	readings := pool.Get().(*[]instrumentation.SpanFacts)
 	defer pool.Put(readings)
 	*readings = slices.Grow((*readings)[:0], len(all))[:len(all)]
 	defer clear(*readings)
@@ -245,7 +245,7 @@ func (f *family) ingest(c *admin.Call, by *ingest.Reporter, all []otlp.ReceivedS
 }
 
 // unfit explains why an entry is not accepted; "" if it is.
-func unfit(t *otlp.ReceivedSpan, x *instrumentation.Reading, k *kind, now time.Time) string {
+func unfit(t *otlp.ReceivedSpan, x *instrumentation.SpanFacts, k *kind, now time.Time) string {
 	switch {
 	case x.LoggedHere:
 		return "the gateway has the logs of its own spans"
@@ -258,14 +258,14 @@ func unfit(t *otlp.ReceivedSpan, x *instrumentation.Reading, k *kind, now time.T
 }
 
 // exchangeOf sets x, with seen, to what a span or a log record reports about a request.
-func exchangeOf(x *ingest.Exchange, seen *ingest.ReportedUsage, t *otlp.ReceivedSpan, s *instrumentation.Reading, v *spandedup.Verdict, k *kind) {
+func exchangeOf(x *ingest.Exchange, seen *ingest.ReportedUsage, t *otlp.ReceivedSpan, s *instrumentation.SpanFacts, v *spandedup.Verdict, k *kind) {
 	duration := t.End.Sub(t.Start)
 	if t.Start.IsZero() || duration < 0 || duration > maxDuration*time.Millisecond {
 		duration = 0
 	}
 	*seen = ingest.ReportedUsage{Endpoint: s.Endpoint, RequestedModel: s.RequestedModel, Model: s.Model, Finish: s.Finish, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}}
 	*x = ingest.Exchange{
-		Created: t.Start, URL: k.path, Method: http.MethodPost, Provider: fault.Clip(s.Provider, 64), Request: s.Request(), Response: s.Answer(),
+		Created: t.Start, URL: k.path, Method: http.MethodPost, Provider: fault.Clip(s.Provider, 64), Request: s.Request(), Response: s.Response(),
 		Status: s.Status, Duration: duration, Stream: s.Stream, TraceID: clean(t.Trace), SpanID: clean(t.ID), ParentSpanID: clean(t.Parent), SpanName: clean(t.Name), Metadata: s.Metadata,
 		Reported: seen,
 	}

@@ -120,7 +120,7 @@ const traceless = `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"SPAN"
 	{"key":"gen_ai.provider.name","value":{"stringValue":"openai"}},{"key":"gen_ai.request.model","value":{"stringValue":"gpt-4o-mini"}},{"key":"gen_ai.usage.input_tokens","value":{"intValue":1000}},{"key":"gen_ai.usage.output_tokens","value":{"intValue":100}}]}`
 
 // sent is a request with a body of another kind than JSON.
-func (in *installation) sent(t testing.TB, key string, h map[string]string, body []byte) admintest.Answer {
+func (in *installation) sent(t testing.TB, key string, h map[string]string, body []byte) admintest.Response {
 	t.Helper()
 	r := httptest.NewRequest("POST", "/v1"+traces, bytes.NewReader(body))
 	r.Header.Set("X-Gateway-Api-Key", key)

@@ -37,7 +37,7 @@ func TestAKeyWithoutALogScopeReadsItsOwnLogsOnly(t *testing.T) {
 			}
 			path := func(id string) string { return "/logs/" + id + r.Path[len("/logs/{logId}"):] }
 			got, missing := in.Do("GET", path(foreign.ID), admintest.WorkspaceA, nil), in.Do("GET", path("01J00000000000000000000000"), admintest.WorkspaceA, nil)
-			if got.Status != want || !all && got.Same() != missing.Same() {
+			if got.Status != want || !all && got.Comparable() != missing.Comparable() {
 				t.Errorf("%s with %s, another key's: %d %s", r.Path, scope, got.Status, got.Body)
 			}
 			if got := in.Do("GET", path(own.ID), admintest.WorkspaceA, nil); got.Status != http.StatusOK {
@@ -63,8 +63,8 @@ func TestServiceKeysReachOnlyExportsThatTheyMaySee(t *testing.T) {
 	foreign := in.Do("POST", "/logs/exports", admintest.WorkspaceA, body).OK().Text("id")
 	in.Do("POST", "/logs/exports/"+foreign+"/start", admintest.WorkspaceA, nil).OK()
 	in.work(t)
-	for _, rights := range []tenant.Rights{{}, {ManagersViewAllData: &no}} {
-		in.Govern(tenant.Settings{Rights: rights})
+	for _, rights := range []tenant.RolePermissions{{}, {ManagersViewAllData: &no}} {
+		in.SetSettings(tenant.Settings{RolePermissions: rights})
 		own := in.Do("POST", "/logs/exports", "limited", body).OK().Text("id")
 		want, total := http.StatusOK, 1
 		if rights.ManagersViewAllData != nil {

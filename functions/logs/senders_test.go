@@ -135,7 +135,7 @@ func TestRecordingsOfSenders(t *testing.T) {
 					continue
 				}
 				u := r.Usage
-				for name, n := range map[string]int64{"calls": 1, "input": u.N(pricing.Input), "cache read": u.Cached(), "cache write": u.Written(), "output": u.OutputTokens(), "reasoning": u.N(pricing.Reasoning), "cost": int64(r.Cost), "status": int64(r.ClientStatus)} {
+				for name, n := range map[string]int64{"calls": 1, "input": u.N(pricing.Input), "cache read": u.Cached(), "cache write": u.CacheWrites(), "output": u.OutputTokens(), "reasoning": u.N(pricing.Reasoning), "cost": int64(r.Cost), "status": int64(r.ClientStatus)} {
 					got[name] += n
 				}
 			}

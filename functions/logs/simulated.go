@@ -25,7 +25,7 @@ import (
 )
 
 // question reads the changes to simulate. All faults are reported together.
-func (f *family) question(c *admin.Call, sc store.Scope, filter *report.Filter) (q replay.Question, m *means, err error) {
+func (f *family) question(c *admin.Call, sc store.Scope, filter *report.Filter) (q replay.Changes, m *means, err error) {
 	view, err := resource.NewLoader(c.Resources).Fresh(c.Context, sc.Org)
 	if err != nil {
 		return q, nil, err
@@ -86,7 +86,7 @@ func needsWorkspace(field string) *fault.Fault {
 }
 
 // config reads the config of the question.
-func (f *family) config(c *admin.Call, sc store.Scope, view *resource.View, q *replay.Question) ([]fault.Detail, error) {
+func (f *family) config(c *admin.Call, sc store.Scope, view *resource.View, q *replay.Changes) ([]fault.Detail, error) {
 	raw := bytes.TrimSpace(c.Body.Raw("config"))
 	if !isSet(raw) {
 		return nil, nil
@@ -125,7 +125,7 @@ func (f *family) config(c *admin.Call, sc store.Scope, view *resource.View, q *r
 }
 
 // checks reads the guardrails of the question.
-func (f *family) checks(c *admin.Call, sc store.Scope, view *resource.View, q *replay.Question) (bad []fault.Detail, err error) {
+func (f *family) checks(c *admin.Call, sc store.Scope, view *resource.View, q *replay.Changes) (bad []fault.Detail, err error) {
 	q.Checks = replay.NewChecks(func() time.Time { return c.Now })
 	for _, name := range [...]string{"input_guardrails", "output_guardrails"} {
 		phase := guard.Before

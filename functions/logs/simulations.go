@@ -162,7 +162,7 @@ func (f *family) replay(ctx context.Context, sc store.Scope, q *report.LogQuery,
 				}
 			}
 			late = time.Now().After(until)
-			return !late, run.Take(ctx, rec, b)
+			return !late, run.Simulate(ctx, rec, b)
 		})
 		if err != nil || next == "" || late || seen >= most {
 			return next, err
@@ -210,7 +210,7 @@ func (f *family) traces() *spandedup.Traces {
 }
 
 // spanOf is a span as far as charges depend on it.
-func spanOf(t *otlp.ReceivedSpan, x *instrumentation.Reading) spandedup.Span {
+func spanOf(t *otlp.ReceivedSpan, x *instrumentation.SpanFacts) spandedup.Span {
 	s := spandedup.Span{
 		ID: idOf(t.ID), Parent: idOf(t.Parent), Claims: x.Kind != instrumentation.Other, Usage: &x.Usage, Priced: x.RequestedModel != "" || x.Model != "",
 		Start: t.Start.UnixMilli(), End: t.End.UnixMilli(),

@@ -58,7 +58,7 @@ func TestNothingChangedIsAsRecorded(t *testing.T) {
 func TestChangesAreSimulated(t *testing.T) {
 	in := install(t)
 	ids := storeTenEach(t, in)
-	simulate := func(body string) admintest.Answer {
+	simulate := func(body string) admintest.Response {
 		t.Helper()
 		return in.Do("POST", "/simulations?"+lastHour(), admintest.WorkspaceA, json.RawMessage(body)).OK()
 	}
@@ -127,12 +127,12 @@ func TestSavedThingsAreSimulated(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	missing := in.Do("POST", at, admintest.WorkspaceB, map[string]any{"config": "pc-none"})
-	if foreign := in.Do("POST", at, admintest.WorkspaceB, map[string]any{"config": "pc-one"}); foreign.Same() != missing.Same() {
+	if foreign := in.Do("POST", at, admintest.WorkspaceB, map[string]any{"config": "pc-one"}); foreign.Comparable() != missing.Comparable() {
 		t.Errorf("another workspace's config is told from a missing one: %s, %s", foreign.Body, missing.Body)
 	}
-	missing.Refused(400, "AB01", "config")
-	in.Do("POST", at, admintest.AdminKey, map[string]any{"config": "pc-one"}).Refused(400, "AB01", "config")
-	in.Do("POST", at, admintest.WorkspaceA, map[string]any{"input_guardrails": []any{"pg-none"}}).Refused(400, "AB01", "input_guardrails[0]")
+	missing.RequireFault(400, "AB01", "config")
+	in.Do("POST", at, admintest.AdminKey, map[string]any{"config": "pc-one"}).RequireFault(400, "AB01", "config")
+	in.Do("POST", at, admintest.WorkspaceA, map[string]any{"input_guardrails": []any{"pg-none"}}).RequireFault(400, "AB01", "input_guardrails[0]")
 }
 
 func TestSimulationsRefuseWhatIsWrong(t *testing.T) {
@@ -151,10 +151,10 @@ func TestSimulationsRefuseWhatIsWrong(t *testing.T) {
 			t.Errorf("%s is taken", body)
 			continue
 		}
-		got.Refused(400, "AB01", field)
+		got.RequireFault(400, "AB01", field)
 	}
-	in.Do("POST", "/simulations", admintest.WorkspaceA, map[string]any{}).Refused(400, "AB01", "time_of_generation_min")
-	in.Do("POST", "/simulations?time_of_generation_min=2026-03-02&time_of_generation_max=2026-03-01", admintest.WorkspaceA, map[string]any{}).Refused(400, "AB01", "time_of_generation_max")
+	in.Do("POST", "/simulations", admintest.WorkspaceA, map[string]any{}).RequireFault(400, "AB01", "time_of_generation_min")
+	in.Do("POST", "/simulations?time_of_generation_min=2026-03-02&time_of_generation_max=2026-03-01", admintest.WorkspaceA, map[string]any{}).RequireFault(400, "AB01", "time_of_generation_max")
 }
 
 func TestSimulationsSeeWhatTheirCallerSees(t *testing.T) {

@@ -113,7 +113,7 @@ func TestATailEndsWithTheRightToIt(t *testing.T) {
 	f := in.follow(t, admintest.MemberKey, "", "")
 	in.store(t, made(admintest.Org, in.One, admintest.OneSlug, 0))
 	f.log()
-	in.Govern(tenant.Settings{Rights: tenant.Rights{MembersViewAllData: no()}})
+	in.SetSettings(tenant.Settings{RolePermissions: tenant.RolePermissions{MembersViewAllData: no()}})
 	mine := made(admintest.Org, in.One, admintest.OneSlug, 0)
 	mine.UserID = in.Caller(admintest.MemberKey).UserID
 	in.store(t, made(admintest.Org, in.One, admintest.OneSlug, 0), mine)
@@ -177,7 +177,7 @@ func TestTailsAreBoundedAndEndWithTheProcess(t *testing.T) {
 	for range maxTails {
 		all = append(all, in.follow(t, admintest.WorkspaceA, "", ""))
 	}
-	in.Do("GET", "/logs/tail", admintest.WorkspaceA, nil).Refused(503, "AB04", "")
+	in.Do("GET", "/logs/tail", admintest.WorkspaceA, nil).RequireFault(503, "AB04", "")
 	close(ends)
 	for _, f := range all {
 		if name, _, _ := f.next(); name != "end" {
@@ -194,7 +194,7 @@ func TestTailsAreBoundedAndEndWithTheProcess(t *testing.T) {
 func TestQueriesOfATailThatAreRefused(t *testing.T) {
 	in := install(t)
 	for query, field := range map[string]string{"?status_code=x": "status_code", "?cost_min=2&cost_max=1": "cost_min", "?cache_status=no": "cache_status", "?metadata=5": "metadata"} {
-		in.Do("GET", "/logs/tail"+query, admintest.WorkspaceA, nil).Refused(400, "AB01", field)
+		in.Do("GET", "/logs/tail"+query, admintest.WorkspaceA, nil).RequireFault(400, "AB01", field)
 	}
-	in.Do("GET", "/logs/tail", admintest.NoScopesWs, nil).Refused(403, "AB03", "")
+	in.Do("GET", "/logs/tail", admintest.NoScopesWs, nil).RequireFault(403, "AB03", "")
 }

@@ -22,20 +22,20 @@ func TestViewsAreSavedInAWorkspace(t *testing.T) {
 	if got.Text("name") != "Errors" || got.Text("page") != "logs" || got.Text("query") != "status_code=500&ai_model=a%20b" {
 		t.Errorf("%s", got.Body)
 	}
-	h.Do("PUT", "/views/"+id, admintest.MemberKey, `{"query":""}`).Refused(403, "AB03", "")
-	h.Do("DELETE", "/views/"+id, admintest.MemberKey, nil).Refused(403, "AB03", "")
+	h.Do("PUT", "/views/"+id, admintest.MemberKey, `{"query":""}`).RequireFault(403, "AB03", "")
+	h.Do("DELETE", "/views/"+id, admintest.MemberKey, nil).RequireFault(403, "AB03", "")
 	own := h.Do("POST", "/views", admintest.MemberKey, `{"name":"Mine","page":"analytics","query":"group=model"}`).OK().Text("id")
 	h.Do("PUT", "/views/"+own, admintest.MemberKey, `{"query":"group=user"}`).OK()
 	h.Do("DELETE", "/views/"+own, admintest.MemberKey, nil).OK()
-	h.Do("GET", "/views/"+id, admintest.WorkspaceB, nil).Refused(404, "AB08", "")
+	h.Do("GET", "/views/"+id, admintest.WorkspaceB, nil).RequireFault(404, "AB08", "")
 	for field, bad := range map[string]string{
 		"page":  `{"name":"a","page":"keys","query":"a=b"}`,
 		"query": `{"name":"a","page":"logs","query":"%zz"}`,
 		"name":  `{"name":"` + strings.Repeat("a", 101) + `","page":"logs","query":""}`,
 	} {
-		h.Do("POST", "/views", admintest.WorkspaceA, bad).Refused(400, "AB01", field)
+		h.Do("POST", "/views", admintest.WorkspaceA, bad).RequireFault(400, "AB01", field)
 	}
-	h.Do("POST", "/views", admintest.WorkspaceA, `{"name":"a","page":"logs","query":"`+strings.Repeat("a", 4097)+`"}`).Refused(400, "AB01", "query")
+	h.Do("POST", "/views", admintest.WorkspaceA, `{"name":"a","page":"logs","query":"`+strings.Repeat("a", 4097)+`"}`).RequireFault(400, "AB01", "query")
 }
 
 func TestViewsOfAWorkspaceAreLimited(t *testing.T) {

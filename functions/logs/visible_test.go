@@ -35,7 +35,7 @@ func TestARoleSeesItsOwnLogsOnly(t *testing.T) {
 		}
 	}
 	total(admintest.MemberKey, 4)
-	in.Govern(tenant.Settings{Rights: tenant.Rights{MembersViewAllData: no()}})
+	in.SetSettings(tenant.Settings{RolePermissions: tenant.RolePermissions{MembersViewAllData: no()}})
 	total(admintest.MemberKey, 1)
 	for _, who := range []string{admintest.ManagerKey, admintest.WsAdminKey, admintest.WorkspaceA, admintest.AdminKey} {
 		total(who, 4)
@@ -49,11 +49,11 @@ func TestARoleSeesItsOwnLogsOnly(t *testing.T) {
 	}
 	for _, more := range []string{"", "/explain"} {
 		hidden, missing := in.Do("GET", "/logs/"+theirs+more, admintest.MemberKey, nil), in.Do("GET", "/logs/01J00000000000000000000000"+more, admintest.MemberKey, nil)
-		if hidden.Status != 404 || hidden.Same() != missing.Same() {
+		if hidden.Status != 404 || hidden.Comparable() != missing.Comparable() {
 			t.Errorf("a log of somebody else: %s", hidden.Body)
 		}
 	}
-	in.Govern(tenant.Settings{Rights: tenant.Rights{ManagersViewAllData: no()}})
+	in.SetSettings(tenant.Settings{RolePermissions: tenant.RolePermissions{ManagersViewAllData: no()}})
 	total(admintest.MemberKey, 4)
 	total(admintest.ManagerKey, 0)
 }
@@ -61,7 +61,7 @@ func TestARoleSeesItsOwnLogsOnly(t *testing.T) {
 func TestARoleSeesLogsWithoutBodies(t *testing.T) {
 	in := install(t)
 	mine, _ := ofEverybody(t, in)
-	in.Govern(tenant.Settings{Rights: tenant.Rights{MembersViewLogs: no()}})
+	in.SetSettings(tenant.Settings{RolePermissions: tenant.RolePermissions{MembersViewLogs: no()}})
 	got := in.Do("GET", "/logs/"+mine, admintest.MemberKey, nil).OK()
 	if got.At("request", "body") != nil || got.At("request", "headers") != nil || got.At("response", "body") != nil || got.At("bodies_hidden") != true || got.At("metrics", "total_units") != 15.0 {
 		t.Errorf("%s", got.Body)
@@ -70,9 +70,9 @@ func TestARoleSeesLogsWithoutBodies(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	in.Do("GET", "/logs", admintest.MemberKey, nil).OK()
-	in.Govern(tenant.Settings{Rights: tenant.Rights{MembersViewLogs: no(), MembersViewLogMetadata: no()}})
-	in.Do("GET", "/logs", admintest.MemberKey, nil).Refused(403, "AB03", "")
-	in.Do("GET", "/logs/"+mine, admintest.MemberKey, nil).Refused(403, "AB03", "")
+	in.SetSettings(tenant.Settings{RolePermissions: tenant.RolePermissions{MembersViewLogs: no(), MembersViewLogMetadata: no()}})
+	in.Do("GET", "/logs", admintest.MemberKey, nil).RequireFault(403, "AB03", "")
+	in.Do("GET", "/logs/"+mine, admintest.MemberKey, nil).RequireFault(403, "AB03", "")
 }
 
 func TestAdminsOfTheOrganisationMayBeExcludedFromLogs(t *testing.T) {
@@ -81,15 +81,15 @@ func TestAdminsOfTheOrganisationMayBeExcludedFromLogs(t *testing.T) {
 	chief := in.Caller(admintest.WsAdminKey)
 	chief.Role = tenant.OrganisationAdmin
 	in.SetCaller("chief", chief)
-	in.Govern(tenant.Settings{Rights: tenant.Rights{AdminsViewLogs: no()}})
+	in.SetSettings(tenant.Settings{RolePermissions: tenant.RolePermissions{AdminsViewLogs: no()}})
 	if got := in.Do("GET", "/logs/"+mine, "chief", nil).OK(); got.At("request", "body") != nil || got.At("bodies_hidden") != true {
 		t.Errorf("%s", got.Body)
 	}
 	if got := in.Do("GET", "/logs/"+mine, admintest.WsAdminKey, nil).OK(); got.At("bodies_hidden") != false {
 		t.Errorf("an admin of the workspace: %s", got.Body)
 	}
-	in.Govern(tenant.Settings{Rights: tenant.Rights{AdminsViewLogs: no(), AdminsViewLogMetadata: no()}})
-	in.Do("GET", "/logs", "chief", nil).Refused(403, "AB03", "")
+	in.SetSettings(tenant.Settings{RolePermissions: tenant.RolePermissions{AdminsViewLogs: no(), AdminsViewLogMetadata: no()}})
+	in.Do("GET", "/logs", "chief", nil).RequireFault(403, "AB03", "")
 	owner := chief
 	owner.Role = "owner"
 	in.SetCaller("owner", owner)
@@ -113,19 +113,19 @@ func TestKeysThatOthersKnowSeeTheirOwnLogs(t *testing.T) {
 	user := in.Caller("its user")
 	user.Shared, user.KeyID = false, "another-key"
 	in.SetCaller("its user", user)
-	in.Govern(tenant.Settings{Rights: tenant.Rights{ManagersViewAllData: no()}})
+	in.SetSettings(tenant.Settings{RolePermissions: tenant.RolePermissions{ManagersViewAllData: no()}})
 	for who, want := range map[string]float64{"its user": 2, "known to others": 1} {
 		if got := in.Do("GET", "/logs", who, nil).OK(); got.At("total") != want {
 			t.Errorf("%s sees %v logs, want %v", who, got.At("total"), want)
 		}
 	}
 	in.Do("GET", "/logs/"+own.ID, "known to others", nil).OK()
-	in.Do("GET", "/logs/"+mine, "known to others", nil).Refused(404, "AB08", "logId")
+	in.Do("GET", "/logs/"+mine, "known to others", nil).RequireFault(404, "AB08", "logId")
 
 	const body = `{"filters":{},"requested_data":["id"]}`
 	id := in.Do("POST", "/logs/exports", "its user", body).OK().Text("id")
 	in.Do("GET", "/logs/exports/"+id, "its user", nil).OK()
-	in.Do("GET", "/logs/exports/"+id, "known to others", nil).Refused(404, "AB08", "exportId")
+	in.Do("GET", "/logs/exports/"+id, "known to others", nil).RequireFault(404, "AB08", "exportId")
 	id = in.Do("POST", "/logs/exports", "known to others", body).OK().Text("id")
 	in.Do("GET", "/logs/exports/"+id, "known to others", nil).OK()
 }
@@ -139,25 +139,25 @@ func TestFilesOfExportsAreReadWithTheRightsOfNow(t *testing.T) {
 		want int
 	}{
 		"nothing has changed":   {"response", tenant.Settings{}, 200},
-		"no bodies":             {"response", tenant.Settings{Rights: tenant.Rights{ManagersViewLogs: no()}}, 403},
-		"only the author's own": {"ai_model", tenant.Settings{Rights: tenant.Rights{ManagersViewAllData: no()}}, 403},
+		"no bodies":             {"response", tenant.Settings{RolePermissions: tenant.RolePermissions{ManagersViewLogs: no()}}, 403},
+		"only the author's own": {"ai_model", tenant.Settings{RolePermissions: tenant.RolePermissions{ManagersViewAllData: no()}}, 403},
 		"a field is denied":     {"response", tenant.Settings{DeniedExportFields: []string{"response"}}, 403},
 		"another is denied":     {"response", tenant.Settings{DeniedExportFields: []string{"request"}}, 200},
 	} {
 		in := install(t)
 		ofEverybody(t, in)
-		in.Govern(tenant.Settings{})
+		in.SetSettings(tenant.Settings{})
 		id := in.Do("POST", "/logs/exports", admintest.ManagerKey, `{"filters":{},"requested_data":["id","`+c.data+`"]}`).OK().Text("id")
 		in.Do("POST", "/logs/exports/"+id+"/start", admintest.ManagerKey, nil).OK()
 		in.work(t)
-		in.Govern(c.now)
+		in.SetSettings(c.now)
 		if got := in.Do("GET", "/logs/exports/"+id+"/download", admintest.ManagerKey, nil); got.Status != c.want {
 			t.Errorf("%s: %d %s", name, got.Status, got.Body)
 		}
 	}
 	in := install(t)
 	ofEverybody(t, in)
-	in.Govern(tenant.Settings{Rights: tenant.Rights{ManagersViewAllData: no()}})
+	in.SetSettings(tenant.Settings{RolePermissions: tenant.RolePermissions{ManagersViewAllData: no()}})
 	id := in.Do("POST", "/logs/exports", admintest.ManagerKey, `{"filters":{},"requested_data":["id"]}`).OK().Text("id")
 	in.Do("POST", "/logs/exports/"+id+"/start", admintest.ManagerKey, nil).OK()
 	in.work(t)

@@ -162,7 +162,7 @@ func switchKnown(_ *admin.Call, tx *resource.Tx, rec resource.Record, known bool
 		}
 	}
 	form.Enabled = e.enabled
-	if err := form.Into(&rec); err != nil {
+	if err := form.EncodeTo(&rec); err != nil {
 		return err
 	}
 	return write(tx, &rec, known)

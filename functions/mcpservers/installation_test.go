@@ -118,7 +118,7 @@ func (u *fixture) tool(name string) {
 
 // register creates an integration of the first workspace, as an admin of the organization, who
 // may map secret references.
-func register(h *admintest.Installation, url, more string) admintest.Answer {
+func register(h *admintest.Installation, url, more string) admintest.Response {
 	return h.Do("POST", "/mcp-integrations?workspace_id="+h.One, chief, fmt.Sprintf(`{"name":"Up","url":%q,"transport":"http",%s}`, url, strings.TrimPrefix(more, ","))).OK()
 }
 

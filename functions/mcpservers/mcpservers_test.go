@@ -42,8 +42,8 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 				for who, query := range map[string]string{admintest.WorkspaceB: "", admintest.OtherAdmin: "?workspace_id=" + h.Three} {
 					foreign := h.Do(method, at+query, who, body)
 					missing := h.Do(method, path+"/"+resource.NewID()+"/"+below+query, who, body)
-					if foreign.Same() != missing.Same() || foreign.Status != 404 {
-						t.Errorf("%s %s as %s: %s\n%s", method, at, who, foreign.Same(), missing.Same())
+					if foreign.Comparable() != missing.Comparable() || foreign.Status != 404 {
+						t.Errorf("%s %s as %s: %s\n%s", method, at, who, foreign.Comparable(), missing.Comparable())
 					}
 				}
 			}
@@ -152,8 +152,8 @@ func TestRegistrationSucceedsWithAnUnreachableServer(t *testing.T) {
 			t.Errorf("%s: %s", url, got.Body)
 		}
 	}
-	h.Do("POST", "/mcp-integrations", key, `{"name":"x","url":"http://169.254.169.254/mcp","auth_type":"none","transport":"http"}`).Refused(400, "AB01", "url")
-	h.Do("POST", "/mcp-integrations", key, `{"name":"x","url":"file:///etc/passwd","auth_type":"none","transport":"http"}`).Refused(400, "AB01", "url")
+	h.Do("POST", "/mcp-integrations", key, `{"name":"x","url":"http://169.254.169.254/mcp","auth_type":"none","transport":"http"}`).RequireFault(400, "AB01", "url")
+	h.Do("POST", "/mcp-integrations", key, `{"name":"x","url":"file:///etc/passwd","auth_type":"none","transport":"http"}`).RequireFault(400, "AB01", "url")
 }
 
 func TestCredentialsOpenServersAndAreNeverShown(t *testing.T) {
@@ -185,7 +185,7 @@ func TestCredentialsOpenServersAndAreNeverShown(t *testing.T) {
 	if !strings.Contains(mask, "****") || shown.At("configurations", "forward_headers") == nil {
 		t.Errorf("%s", shown.Body)
 	}
-	h.Do("PUT", at, key, fmt.Sprintf(`{"configurations":{"headers":{"Authorization":%q}}}`, mask)).Refused(400, "AB01", "configurations.headers.Authorization")
+	h.Do("PUT", at, key, fmt.Sprintf(`{"configurations":{"headers":{"Authorization":%q}}}`, mask)).RequireFault(400, "AB01", "configurations.headers.Authorization")
 	// An update without them leaves them unchanged; one with them replaces them.
 	h.Do("PUT", at, key, `{"description":"d","configurations":{"forward_headers":null}}`).OK()
 	if got := h.Do("POST", at+"/test", key, nil).OK(); got.At("success") != true {
@@ -227,7 +227,7 @@ func TestClientCredentialsFetchAToken(t *testing.T) {
 	if got := <-tokenRequests; got != "me shh-not-told client_credentials a b true" {
 		t.Errorf("%s", got)
 	}
-	h.Do("POST", "/mcp-integrations", key, `{"name":"x","url":"https://mcp.example.com","transport":"http","auth_type":"oauth_client_credentials","configurations":{"oauth_metadata":{"client_id":"me"}}}`).Refused(400, "AB01", "configurations.oauth_metadata")
+	h.Do("POST", "/mcp-integrations", key, `{"name":"x","url":"https://mcp.example.com","transport":"http","auth_type":"oauth_client_credentials","configurations":{"oauth_metadata":{"client_id":"me"}}}`).RequireFault(400, "AB01", "configurations.oauth_metadata")
 }
 
 func TestConfigurationsAreCheckedWhenSaved(t *testing.T) {
@@ -256,7 +256,7 @@ func TestConfigurationsAreCheckedWhenSaved(t *testing.T) {
 	} {
 		got := h.Do("PUT", "/mcp-integrations/up", key, body)
 		for _, field := range strings.Fields(fields) {
-			got.Refused(400, "AB01", field)
+			got.RequireFault(400, "AB01", field)
 		}
 	}
 	h.VaultReference("ref", "https://vault.example.com")
@@ -272,23 +272,23 @@ func TestServersNeedAnIntegrationThatIsOpenToTheirWorkspace(t *testing.T) {
 	h := newInstallation(t)
 	of := h.Do("POST", "/mcp-integrations", chief, quiet).OK().Text("id")
 	server := fmt.Sprintf(`{"name":"S","slug":"same","mcp_integration_id":%q}`, of)
-	h.Do("POST", "/mcp-servers", key, server).Refused(400, "AB01", "mcp_integration_id")
-	h.Do("PUT", "/mcp-integrations/"+of+"/workspaces", key, `{"workspaces":[{"id":"`+admintest.OneSlug+`","enabled":true}]}`).Refused(404, "AB08", "")
+	h.Do("POST", "/mcp-servers", key, server).RequireFault(400, "AB01", "mcp_integration_id")
+	h.Do("PUT", "/mcp-integrations/"+of+"/workspaces", key, `{"workspaces":[{"id":"`+admintest.OneSlug+`","enabled":true}]}`).RequireFault(404, "AB08", "")
 	h.Do("PUT", "/mcp-integrations/"+of+"/workspaces", chief, `{"workspaces":[{"id":"`+admintest.OneSlug+`","enabled":true},{"id":"nope","enabled":true},{"id":"`+h.One+`","enabled":true}]}`).
-		Refused(400, "AB01", "workspaces[1].id").Refused(400, "AB01", "workspaces[2].id")
+		RequireFault(400, "AB01", "workspaces[1].id").RequireFault(400, "AB01", "workspaces[2].id")
 	h.Do("PUT", "/mcp-integrations/"+of+"/workspaces", chief, `{"workspaces":[{"id":"`+admintest.OneSlug+`","enabled":true}]}`).OK()
 	id := h.Do("POST", "/mcp-servers", key, server).OK().Text("id")
-	h.Do("POST", "/mcp-servers", admintest.WorkspaceB, server).Refused(400, "AB01", "mcp_integration_id")
+	h.Do("POST", "/mcp-servers", admintest.WorkspaceB, server).RequireFault(400, "AB01", "mcp_integration_id")
 	if n := h.Do("GET", "/mcp-integrations", admintest.WorkspaceB, nil).OK().At("total"); n != 0.0 {
 		t.Errorf("a workspace without access lists %v", n)
 	}
 	h.Do("PUT", "/mcp-integrations/"+of+"/workspaces", chief, `{"global_workspace_access":{"enabled":true}}`).OK()
 	// A slug is unique in the organization, and free again when its server is deleted.
-	h.Do("POST", "/mcp-servers", admintest.WorkspaceB, server).Refused(409, "AB07", "slug")
+	h.Do("POST", "/mcp-servers", admintest.WorkspaceB, server).RequireFault(409, "AB07", "slug")
 	if got := h.Do("GET", "/mcp-servers/same", key, nil).OK(); got.Text("url") != "https://gateway.example.com/v1/mcp/same/mcp" || got.Text("workspace_slug") != admintest.OneSlug || got.Text("mcp_integration_slug") != "up" {
 		t.Errorf("%s", got.Body)
 	}
-	if got := h.Do("DELETE", "/mcp-integrations/"+of, chief, nil).Refused(409, "AB07", ""); !strings.Contains(got.Failure().Message, `"S"`) {
+	if got := h.Do("DELETE", "/mcp-integrations/"+of, chief, nil).RequireFault(409, "AB07", ""); !strings.Contains(got.Failure().Message, `"S"`) {
 		t.Errorf("%s", got.Body)
 	}
 	h.Do("DELETE", "/mcp-servers/"+id, key, nil).OK()
@@ -296,7 +296,7 @@ func TestServersNeedAnIntegrationThatIsOpenToTheirWorkspace(t *testing.T) {
 	h.Do("DELETE", "/mcp-servers/same?workspace_id="+h.Two, chief, nil).OK()
 	h.Do("DELETE", "/mcp-integrations/"+of, chief, nil).OK()
 	for _, bad := range []string{`{"name":"S","slug":"ab","mcp_integration_id":"x"}`, `{"name":"S","slug":"` + strings.Repeat("a", 51) + `","mcp_integration_id":"x"}`, `{"name":"S","slug":"a/b","mcp_integration_id":"x"}`} {
-		h.Do("POST", "/mcp-servers", key, bad).Refused(400, "AB01", "slug")
+		h.Do("POST", "/mcp-servers", key, bad).RequireFault(400, "AB01", "slug")
 	}
 	if n := h.Do("GET", "/mcp-servers", chief, nil).OK().At("total"); n != 0.0 {
 		t.Errorf("the list of all workspaces has %v", n)
@@ -308,7 +308,7 @@ func TestIntegrationInUseCannotBeDeleted(t *testing.T) {
 	h, up := newInstallation(t), newUpstream(t, false)
 	at := "/mcp-integrations/" + register(h, up.URL, `"auth_type":"none","slug":"up"`).Text("id")
 	h.Do("POST", "/mcp-servers", key, `{"name":"S","slug":"srv","mcp_integration_id":"up"}`).OK()
-	h.Do("DELETE", at, key, nil).Refused(409, "AB07", "")
+	h.Do("DELETE", at, key, nil).RequireFault(409, "AB07", "")
 	if n := h.Do("GET", at+"/capabilities", key, nil).OK().At("total"); n != 10.0 {
 		t.Errorf("%v", n)
 	}
@@ -352,7 +352,7 @@ func TestUserAccess(t *testing.T) {
 	if got := state(); got != "allow true falsenot_connected true falsenot_connected" {
 		t.Error(got)
 	}
-	h.Do("PUT", at, key, fmt.Sprintf(`{"user_access":[{"user_id":%q,"enabled":true},{"user_id":%q,"enabled":true}],"default_user_access":"deny"}`, ann, resource.NewID())).Refused(400, "AB01", "user_access[1].user_id")
+	h.Do("PUT", at, key, fmt.Sprintf(`{"user_access":[{"user_id":%q,"enabled":true},{"user_id":%q,"enabled":true}],"default_user_access":"deny"}`, ann, resource.NewID())).RequireFault(400, "AB01", "user_access[1].user_id")
 	h.Do("PUT", at, key, fmt.Sprintf(`{"user_access":[{"user_id":%q,"enabled":true}],"default_user_access":"deny"}`, ann)).OK()
 	if got := state(); got != "deny true truenot_connected false falsenot_connected" {
 		t.Error(got)
@@ -362,9 +362,9 @@ func TestUserAccess(t *testing.T) {
 	if got := state(); got != "allow true truenot_connected false truenot_connected" {
 		t.Error(got)
 	}
-	h.Do("PUT", at, key, `{"default_user_access":"maybe"}`).Refused(400, "AB01", "default_user_access")
-	h.Do("PUT", at, key, `{}`).Refused(400, "AB01", "")
-	h.Do("PUT", at, admintest.MemberKey, `{"default_user_access":"deny"}`).Refused(403, "AB03", "")
+	h.Do("PUT", at, key, `{"default_user_access":"maybe"}`).RequireFault(400, "AB01", "default_user_access")
+	h.Do("PUT", at, key, `{}`).RequireFault(400, "AB01", "")
+	h.Do("PUT", at, admintest.MemberKey, `{"default_user_access":"deny"}`).RequireFault(403, "AB03", "")
 	for user, want := range map[string]bool{ann: true, bob: false, resource.NewID(): false, "nobody": false} {
 		if got := h.Do("GET", at+"/check?user_id="+user, key, nil).OK(); got.At("has_access") != want || want != (got.At("reason") == nil) {
 			t.Errorf("access of %s: %s", user, got.Body)
@@ -403,10 +403,10 @@ func TestConnections(t *testing.T) {
 	total(admintest.MemberKey, 1)
 	service := h.Caller(admintest.WorkspaceA)
 	h.SetCaller("service of a member", service.As(identity.RankMember))
-	h.Do("GET", at, "service of a member", nil).Refused(403, "AB03", "")
-	h.Do("GET", at+"?user_id="+other, admintest.MemberKey, nil).Refused(403, "AB03", "")
-	h.Do("DELETE", at+"?user_id="+other, admintest.MemberKey, nil).Refused(403, "AB03", "")
-	h.Do("DELETE", at, key, nil).Refused(400, "AB01", "user_id")
+	h.Do("GET", at, "service of a member", nil).RequireFault(403, "AB03", "")
+	h.Do("GET", at+"?user_id="+other, admintest.MemberKey, nil).RequireFault(403, "AB03", "")
+	h.Do("DELETE", at+"?user_id="+other, admintest.MemberKey, nil).RequireFault(403, "AB03", "")
+	h.Do("DELETE", at, key, nil).RequireFault(400, "AB01", "user_id")
 	h.Do("DELETE", at, admintest.MemberKey, nil).OK()
 	total(key, 1)
 	h.Do("DELETE", at+"?user_id="+other, key, nil).OK()

@@ -42,7 +42,7 @@ func catalogue(t testing.TB, h *admintest.Installation, who, query string) (name
 }
 
 // serve creates a server in the workspace of a key.
-func serve(h *admintest.Installation, who, slug string) admintest.Answer {
+func serve(h *admintest.Installation, who, slug string) admintest.Response {
 	return h.Do("POST", "/mcp-servers", who, fmt.Sprintf(`{"name":"Server of %s","slug":%q,"mcp_integration_id":"up"}`, slug, slug)).OK()
 }
 
@@ -227,12 +227,12 @@ func TestRegistryListsTheWorkspaceOfTheKey(t *testing.T) {
 	for header, value := range map[string]string{"Authorization": "Bearer " + key, "X-Api-Key": key, "Cookie": "x-gateway-api-key=" + key} {
 		r := httptest.NewRequest("GET", "/v1"+registry+"?x-gateway-api-key="+key+"&api_key="+key, nil)
 		r.Header.Set(header, value)
-		h.Send(r).Refused(401, "AB05", "")
+		h.Send(r).RequireFault(401, "AB05", "")
 	}
-	h.Do("GET", registry, admintest.ExpiredKey, nil).Refused(401, "AB05", "")
-	h.Do("GET", registry, admintest.NoScopesKey, nil).Refused(403, "AB03", "")
+	h.Do("GET", registry, admintest.ExpiredKey, nil).RequireFault(401, "AB05", "")
+	h.Do("GET", registry, admintest.NoScopesKey, nil).RequireFault(403, "AB03", "")
 	h.SetCaller("reads", admin.Caller{KeyID: "k", Type: "workspace-service", Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: admintest.ScopeList{"mcp_servers.read", "mcp.invoke"}}.As(identity.RankManager))
-	h.Do("GET", registry, "reads", nil).Refused(403, "AB03", "")
+	h.Do("GET", registry, "reads", nil).RequireFault(403, "AB03", "")
 	h.SetCaller("lists", admin.Caller{KeyID: "k", Type: "workspace-service", Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: admintest.ScopeList{"mcp_servers.list"}}.As(identity.RankManager))
 	for _, who := range []string{"lists", key, chief, admintest.MemberKey} {
 		names, _ := catalogue(t, h, who, "")
@@ -248,9 +248,9 @@ func TestRegistryListsTheWorkspaceOfTheKey(t *testing.T) {
 	}
 	// Foreign resources are indistinguishable from missing ones.
 	for who, foreign := range map[string][]string{admintest.WorkspaceB: {h.One, admintest.OneSlug, h.Three}, admintest.OtherAdmin: {h.One, admintest.OneSlug}} {
-		missing := h.Do("GET", registry+"?workspace_id=nobody", who, nil).Refused(404, "AB08", "workspace_id").Same()
+		missing := h.Do("GET", registry+"?workspace_id=nobody", who, nil).RequireFault(404, "AB08", "workspace_id").Comparable()
 		for _, ws := range foreign {
-			if got := h.Do("GET", registry+"?workspace_id="+ws, who, nil).Same(); got != missing {
+			if got := h.Do("GET", registry+"?workspace_id="+ws, who, nil).Comparable(); got != missing {
 				t.Errorf("%s, %s: %s", who, ws, got)
 			}
 		}
@@ -279,7 +279,7 @@ func TestRegistryListsAllWorkspacesOfAUser(t *testing.T) {
 	person(map[string]admintest.ScopeList{h.One: lists})
 	names, _ = catalogue(t, h, "person", "")
 	same(t, "one", names, admintest.OneSlug+"/of-one")
-	h.Do("GET", registry+"?workspace_id="+h.Two, "person", nil).Refused(404, "AB08", "workspace_id")
+	h.Do("GET", registry+"?workspace_id="+h.Two, "person", nil).RequireFault(404, "AB08", "workspace_id")
 }
 
 func TestRegistryRejectsInvalidQueries(t *testing.T) {
@@ -295,7 +295,7 @@ func TestRegistryRejectsInvalidQueries(t *testing.T) {
 		if got := h.Do("GET", registry+"?"+query, key, nil); got.Status != 400 {
 			t.Errorf("%s: %d %s", query, got.Status, got.Body)
 		} else {
-			got.Refused(400, "AB01", field)
+			got.RequireFault(400, "AB01", field)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestSecretsOfIntegrationsStayAtTheirAddress(t *testing.T) {
 	at := "/mcp-integrations/" + register(h, own.URL, `"auth_type":"headers",`+headers).Text("slug")
 	move := fmt.Sprintf(`"url":%q`, other.URL)
 	for _, more := range []string{"", `,"auth_type":"none"`, `,"configurations":{"forward_headers":["x-trace"]}`, `,"configurations":{"custom_headers":{"X-A":"b"}}`} {
-		h.Do("PUT", at, key, "{"+move+more+"}").Refused(400, "AB01", "url")
+		h.Do("PUT", at, key, "{"+move+more+"}").RequireFault(400, "AB01", "url")
 	}
 	if got := h.Do("GET", at, key, nil).OK().Text("url"); got != own.URL {
 		t.Errorf("the integration is at %s", got)
@@ -30,10 +30,10 @@ func TestSecretsOfIntegrationsStayAtTheirAddress(t *testing.T) {
 	h.Do("PUT", at, key, fmt.Sprintf(`{"url":%q,"auth_type":"none","configurations":null}`, own.URL)).OK()
 	// A token of the client credentials grant is also sent to the server.
 	h.Do("PUT", at, key, `{"auth_type":"oauth_client_credentials","configurations":{"oauth_metadata":{"token_endpoint":"https://idp.example.com/token","client_id":"me","client_secret":"shh-not-told"}}}`).OK()
-	h.Do("PUT", at, key, "{"+move+"}").Refused(400, "AB01", "url")
+	h.Do("PUT", at, key, "{"+move+"}").RequireFault(400, "AB01", "url")
 	// Users of references must not send them to another address.
 	h.VaultReference("ref", "https://vault.example.com")
-	h.Do("POST", "/mcp-integrations", key, `{"name":"Mapped","url":"https://attacker.example.com","transport":"http","auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.A","secret_reference_id":"ref"}]}`).Refused(400, "AB01", "url")
+	h.Do("POST", "/mcp-integrations", key, `{"name":"Mapped","url":"https://attacker.example.com","transport":"http","auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.A","secret_reference_id":"ref"}]}`).RequireFault(400, "AB01", "url")
 }
 
 // A restricted mapping fails when its reference names another field of the secret.

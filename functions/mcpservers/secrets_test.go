@@ -24,7 +24,7 @@ func TestSecretsOfManagersAreResolved(t *testing.T) {
 	if m := h.Do("GET", at+"/metadata", key, nil).OK(); m.Text("sync_status") != "success" {
 		t.Fatalf("%s", m.Body)
 	}
-	apart.Later(time.Minute)
+	apart.Advance(time.Minute)
 	up.want("Bearer two")
 	vault.Do(func() { vault.Secrets["kv/a"] = `{"pass":"Bearer two"}` })
 	if got := h.Do("POST", at+"/test", key, nil).OK(); got.At("success") != true || vault.Calls("read") != 2 {
@@ -38,7 +38,7 @@ func TestSecretsOfManagersAreResolved(t *testing.T) {
 	if got := h.Do("POST", at+"/test", key, nil).OK(); got.At("success") != false {
 		t.Errorf("%s", got.Body)
 	}
-	h.Do("PUT", at+"?workspace_id="+h.One, chief, `{"secret_mappings":[{"target_field":"configurations.headers.Authorization","secret_reference_id":"nothing"}]}`).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
+	h.Do("PUT", at+"?workspace_id="+h.One, chief, `{"secret_mappings":[{"target_field":"configurations.headers.Authorization","secret_reference_id":"nothing"}]}`).RequireFault(400, "AB01", "secret_mappings[0].secret_reference_id")
 	if got := h.Users(of); !slices.Equal(got, []string{"MCP_INTEGRATION Up"}) {
 		t.Errorf("the reference is used by %v", got)
 	}

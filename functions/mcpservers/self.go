@@ -224,7 +224,7 @@ func setTokens(f *family, c *admin.Call) (any, error) {
 		if err := stage(&rec); err != nil {
 			return err
 		}
-		return held.Stage(c.Context, tx, c.Sealer, oauthclient.Place{Scope: it.Scope, Server: it.ID, User: user}, form.Serial)
+		return held.Stage(c.Context, tx, c.Sealer, oauthclient.UserKey{Scope: it.Scope, Server: it.ID, User: user}, form.Serial)
 	})
 	if err != nil {
 		return nil, err
@@ -259,6 +259,6 @@ func endConnection(tx *resource.Tx, server *resource.Record, user string) error 
 	if err != nil || !ok {
 		return err
 	}
-	oauthclient.StageEnd(tx, oauthclient.Place{Scope: server.Scope, Server: server.ID, User: user})
+	oauthclient.StageEnd(tx, oauthclient.UserKey{Scope: server.Scope, Server: server.ID, User: user})
 	return tx.Delete(&rec)
 }

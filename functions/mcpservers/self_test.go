@@ -45,7 +45,7 @@ func TestCallersReadAndSetTheirOwnTokens(t *testing.T) {
 		t.Errorf("after: %s", a.Body)
 	}
 	for _, bad := range []string{`{}`, `{"access_token":""}`, `{"access_token":"t","expires_in":0}`} {
-		h.Do("PUT", at+"/tokens", admintest.MemberKey, bad).Refused(400, "AB01", "")
+		h.Do("PUT", at+"/tokens", admintest.MemberKey, bad).RequireFault(400, "AB01", "")
 	}
 }
 
@@ -59,9 +59,9 @@ func TestKeysThatOthersKnowSetNoTokens(t *testing.T) {
 	shared := h.Caller(admintest.MemberKey)
 	shared.Shared = true
 	h.SetCaller("known to others", shared)
-	h.Do("PUT", at, "known to others", `{"access_token":"t"}`).Refused(403, "AB03", "")
+	h.Do("PUT", at, "known to others", `{"access_token":"t"}`).RequireFault(403, "AB03", "")
 	h.Do("PUT", at, admintest.MemberKey, `{"access_token":"t"}`).OK()
-	h.Do("DELETE", at, "known to others", nil).Refused(403, "AB03", "")
+	h.Do("DELETE", at, "known to others", nil).RequireFault(403, "AB03", "")
 	if a := h.Do("GET", at, admintest.MemberKey, nil).OK(); a.At("connected") != true {
 		t.Errorf("after: %s", a.Body)
 	}

@@ -301,7 +301,7 @@ func link(tx *resource.Tx, ch *serverChange) error {
 	}
 	for _, of := range was {
 		if !slices.Contains(now, of) {
-			if err := tx.Unuse(of, by); err != nil {
+			if err := tx.RemoveUse(of, by); err != nil {
 				return err
 			}
 		}

@@ -71,8 +71,8 @@ type joining struct {
 	email string
 }
 
-func (j *joining) place() oauthclient.Place {
-	return oauthclient.Place{Scope: j.link.Scope(), Server: j.link.Server, User: j.link.User}
+func (j *joining) place() oauthclient.UserKey {
+	return oauthclient.UserKey{Scope: j.link.Scope(), Server: j.link.Server, User: j.link.User}
 }
 
 // joins returns the user and the server of a link; nil if the user may not use the server, or
@@ -167,7 +167,7 @@ func action(link string) string { return "connect " + link }
 
 func (f signIn) connect(c *admin.Call) (any, error) {
 	text := c.Body.Text("link")
-	if err := confirm.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Request, f.family.issuer(c), action(text), c.Body.Text(confirm.Field), c.Now); err != nil {
+	if err := confirm.Consume(c.Context, c.Resources.Store().Table(store.Keys), c.Request, f.family.issuer(c), action(text), c.Body.Text(confirm.Field), c.Now); err != nil {
 		return cannot(err)
 	}
 	j, stopped, err := f.opened(c, text)
@@ -299,7 +299,7 @@ func (f signIn) callback(c *admin.Call) (any, error) {
 	if cookie, err := c.Request.Cookie(bindingCookie); err == nil {
 		had = cookie.Value
 	}
-	flow, err := oauthclient.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Sealer, c.Query.Text("state"), had, c.Now)
+	flow, err := oauthclient.ConsumeState(c.Context, c.Resources.Store().Table(store.Keys), c.Sealer, c.Query.Text("state"), had, c.Now)
 	if err != nil {
 		return cannot(err)
 	}

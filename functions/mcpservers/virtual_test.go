@@ -50,7 +50,7 @@ func TestVirtualServersListMemberTools(t *testing.T) {
 	same(t, "catalogue", names, admintest.OneSlug+"/all")
 	for _, below := range []string{"GET capabilities", "GET metadata", "POST test"} {
 		method, path, _ := strings.Cut(below, " ")
-		h.Do(method, "/mcp-servers/all/"+path, key, nil).Refused(400, "AB01", "serverId")
+		h.Do(method, "/mcp-servers/all/"+path, key, nil).RequireFault(400, "AB01", "serverId")
 	}
 	h.Do("PUT", "/mcp-servers/all/user-access", key, `{"default_user_access":"deny"}`).OK()
 }
@@ -110,12 +110,12 @@ func TestInvalidVirtualServersAreRejected(t *testing.T) {
 		if got := h.Do(c.method, "/mcp-servers"+c.path, key, c.body); got.Status != 400 {
 			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, got.Status, got.Body)
 		} else {
-			got.Refused(400, "AB01", c.field)
+			got.RequireFault(400, "AB01", c.field)
 		}
 	}
 	// Foreign resources are indistinguishable from missing ones.
 	one := func(server string) string {
-		return strings.ReplaceAll(h.Do("POST", "/mcp-servers", key, fmt.Sprintf(`{"name":"x","members":[{"server":%q}]}`, server)).Same(), server, "S")
+		return strings.ReplaceAll(h.Do("POST", "/mcp-servers", key, fmt.Sprintf(`{"name":"x","members":[{"server":%q}]}`, server)).Comparable(), server, "S")
 	}
 	other := h.Do("GET", "/mcp-servers/c-server", admintest.WorkspaceB, nil).OK().Text("id")
 	for _, foreign := range []string{"c-server", other} {

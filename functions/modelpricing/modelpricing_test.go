@@ -39,7 +39,7 @@ func TestEveryProviderHasItsFile(t *testing.T) {
 func TestParametersAreReadByAnybody(t *testing.T) {
 	t.Parallel()
 	h := admintest.New(t, New(pricing.Default()))
-	keys := func(a admintest.Answer) map[string]map[string]any {
+	keys := func(a admintest.Response) map[string]map[string]any {
 		out := map[string]map[string]any{}
 		for _, p := range a.At("params").([]any) {
 			p := p.(map[string]any)

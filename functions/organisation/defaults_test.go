@@ -46,7 +46,7 @@ func TestGuardrailsOfTheOrganisation(t *testing.T) {
 	org, other := store.Scope{Org: admintest.Org}, store.Scope{Org: admintest.OtherOrg}
 	a, b := guardrail(t, h, org, "pg-a"), guardrail(t, h, org, "pg-b")
 	theirs, inside := guardrail(t, h, other, "pg-theirs"), guardrail(t, h, store.Scope{Org: admintest.Org, Workspace: h.One}, "pg-one")
-	put := func(body string) admintest.Answer { return h.Do("PUT", defaultsPath, key, body) }
+	put := func(body string) admintest.Response { return h.Do("PUT", defaultsPath, key, body) }
 
 	for body, field := range map[string]string{
 		`{}`: "", `{"checks":[]}`: "", `{"input_guardrails":"pg-a"}`: "input_guardrails", `{"input_guardrails":[7]}`: "input_guardrails[0]",
@@ -54,7 +54,7 @@ func TestGuardrailsOfTheOrganisation(t *testing.T) {
 		`{"input_guardrails":["` + inside + `"]}`: "input_guardrails[0]", `{"input_guardrails":["pg-none"]}`: "input_guardrails[0]",
 		`{"input_guardrails":["pg-a","` + a + `"]}`: "input_guardrails[1]", `{"output_guardrails":["\ud800"]}`: "",
 	} {
-		put(body).Refused(400, "AB01", field)
+		put(body).RequireFault(400, "AB01", field)
 	}
 	if got := put(`{"input_guardrails":["pg-x","pg-y"],"output_guardrails":["pg-z"]}`).Failure(); len(got.Fields) != 3 {
 		t.Errorf("errors: %v", got.Fields)
@@ -135,7 +135,7 @@ func TestBadExclusions(t *testing.T) {
 		`{"workspaces":[` + entry(h.One) + `],"override_existing":1}`:                "override_existing",
 		`{"workspaces":[` + strings.Repeat(entry("x")+",", 1000) + entry("x") + `]}`: "workspaces",
 	} {
-		h.Do("PUT", in, key, body).Refused(400, "AB01", field)
+		h.Do("PUT", in, key, body).RequireFault(400, "AB01", field)
 	}
 	if got := h.Do("GET", in, key, nil).OK(); got.At("total") != 0.0 {
 		t.Errorf("a refused change was kept: %s", got.Body)
@@ -144,10 +144,10 @@ func TestBadExclusions(t *testing.T) {
 		t.Errorf("another organization reads %s", got.Body)
 	}
 	for _, k := range []string{admintest.WorkspaceA, admintest.WsAdminKey, admintest.MemberKey} {
-		h.Do("GET", in, k, nil).Refused(403, "AB03", "")
-		h.Do("PUT", in, k, `{"workspaces":[`+entry(h.One)+`]}`).Refused(403, "AB03", "")
-		h.Do("GET", defaultsPath, k, nil).Refused(403, "AB03", "")
-		h.Do("PUT", defaultsPath, k, `{"input_guardrails":[]}`).Refused(403, "AB03", "")
+		h.Do("GET", in, k, nil).RequireFault(403, "AB03", "")
+		h.Do("PUT", in, k, `{"workspaces":[`+entry(h.One)+`]}`).RequireFault(403, "AB03", "")
+		h.Do("GET", defaultsPath, k, nil).RequireFault(403, "AB03", "")
+		h.Do("PUT", defaultsPath, k, `{"input_guardrails":[]}`).RequireFault(403, "AB03", "")
 	}
 	admintest.BadBodies(t, h, "PUT", in, key, `{"workspaces":[`+entry(h.One)+`]}`)
 	admintest.BadBodies(t, h, "PUT", defaultsPath, key, `{"input_guardrails":[]}`)

@@ -19,8 +19,8 @@ func TestSettingsGiveNothingThatTheCallerLacks(t *testing.T) {
 	h := admintest.New(t, New())
 	all := store.Scope{Org: admintest.Org}
 	set := func(name string, rank identity.Rank, c admin.Caller) { c.Scope = all; h.SetCaller(name, c.As(rank)) }
-	set("owner", identity.RankOwner, admin.Caller{UserID: "o", Type: "session", Scopes: membership.Everything})
-	set("org-admin", identity.RankOrganisationAdmin, admin.Caller{UserID: "a", Type: "session", Scopes: membership.Everything})
+	set("owner", identity.RankOwner, admin.Caller{UserID: "o", Type: "session", Scopes: membership.AllPermissions})
+	set("org-admin", identity.RankOrganisationAdmin, admin.Caller{UserID: "a", Type: "session", Scopes: membership.AllPermissions})
 	set("narrow", identity.RankOwner, admin.Caller{KeyID: "k", Type: "organisation-service", Scopes: admintest.ScopeList{"organisation_settings.update", "organisation_settings.read"}})
 	for _, c := range []struct {
 		body, field string
@@ -42,7 +42,7 @@ func TestSettingsGiveNothingThatTheCallerLacks(t *testing.T) {
 				a.OK()
 				continue
 			}
-			a.Refused(403, "AB03", c.field)
+			a.RequireFault(403, "AB03", c.field)
 		}
 	}
 }

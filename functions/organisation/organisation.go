@@ -42,7 +42,7 @@ func New() admin.Family {
 			Path: workspacePath, Aliases: []string{"/workspaces/{id}/settings"}, Parent: workspaces().AsWorkspace(), Kind: tenant.KindOverrides,
 			Scope: "workspaces", Role: admin.Admin, Title: "settings of a workspace",
 			Overridable: func(member string) bool { return tenant.CategoryOf(member) != "" },
-			Allowed:     (*tenant.Settings).Overridable, Effective: (*tenant.Settings).Effective, Annotate: (*tenant.Settings).Mark,
+			Allowed:     (*tenant.Settings).Overridable, Effective: (*tenant.Settings).Effective, Annotate: (*tenant.Settings).RecordSetTimes,
 		},
 	}
 	return admin.Family{
@@ -69,16 +69,16 @@ var guarded = []struct {
 	field   string
 	members []string
 	off     bool // whether removing the value needs no more than the route does
-	rights  func() authority.Rights
+	rights  func() authority.Permissions
 }{
 	// Who chooses the keys signs tokens for every user, with every scope of tokens.
-	{"auth_settings", []string{"jwks_url", "jwks"}, true, func() authority.Rights {
+	{"auth_settings", []string{"jwks_url", "jwks"}, true, func() authority.Permissions {
 		keys := slices.DeleteFunc(identity.ScopesFor(identity.SignedToken), func(s string) bool { return !identity.WorkspaceService.Grantable(s) })
-		return authority.Rights{Rank: identity.RankOwner, Scopes: keys}
+		return authority.Permissions{Rank: identity.RankOwner, Scopes: keys}
 	}},
 	// They choose which groups of an identity provider give which role.
-	{"scim_settings", []string{"scim_group_prefix", "scim_role_separator", "group_based_user_provisioning", "scim_user_groups", "scim_only_users"}, false, func() authority.Rights {
-		return membership.Rights(identity.RankOrganisationAdmin)
+	{"scim_settings", []string{"scim_group_prefix", "scim_role_separator", "group_based_user_provisioning", "scim_user_groups", "scim_only_users"}, false, func() authority.Permissions {
+		return membership.PermissionsOf(identity.RankOrganisationAdmin)
 	}},
 }
 
@@ -116,7 +116,7 @@ func guard(c *admin.Call, was, now map[string]json.RawMessage) error {
 		if !identity.WorkspaceService.Grantable(scope) {
 			continue // no credential can use it
 		}
-		if err := by.Grant("security_settings", authority.Rights{Scopes: []string{scope}}); err != nil {
+		if err := by.Grant("security_settings", authority.Permissions{Scopes: []string{scope}}); err != nil {
 			return err
 		}
 	}
@@ -148,15 +148,15 @@ func vouch(c *admin.Call, tx *resource.Tx, was, now map[string]json.RawMessage) 
 		now[member] = raw
 	}
 	org := c.Organisation()
-	return membership.Vouch(tx, resource.Ref{Scope: org, Kind: tenant.KindOrganisation, ID: org.Org}, by, sponsor)
+	return membership.SetResponsible(tx, resource.Ref{Scope: org, Kind: tenant.KindOrganisation, ID: org.Org}, by, sponsor)
 }
 
-func rightsOf(members map[string]json.RawMessage) (*tenant.Rights, error) {
+func rightsOf(members map[string]json.RawMessage) (*tenant.RolePermissions, error) {
 	raw, err := json.Marshal(members)
 	if err != nil {
 		return nil, fmt.Errorf("organization: settings: %w", err)
 	}
-	r := new(tenant.Rights)
+	r := new(tenant.RolePermissions)
 	if err := json.Unmarshal(raw, r); err != nil {
 		return nil, fmt.Errorf("organization: settings: %w", err)
 	}

@@ -116,7 +116,7 @@ func TestBadSettingsAreNamedAllAtOnce(t *testing.T) {
 		`{"auth_settings":{"jwks_url":"ftp://x"}}`:                                                                             "auth_settings.jwks_url",
 		`{"auth_settings":{"jwks":{"keys":[]}}}`:                                                                               "auth_settings.jwks",
 	} {
-		h.Do("PUT", path, key, body).Refused(400, "AB01", field)
+		h.Do("PUT", path, key, body).RequireFault(400, "AB01", field)
 	}
 	got := h.Do("PUT", path, key, `{"cache_settings":{"max_age":1},"request_logging":{"mode":"x"}}`).Failure()
 	if len(got.Fields) != 2 {
@@ -134,22 +134,22 @@ func TestOnlyTheOrganisationReachesItsSettings(t *testing.T) {
 	h := admintest.New(t, New())
 	const body = `{"cache_settings":{"max_age":60}}`
 	for _, k := range []string{admintest.WorkspaceA, admintest.MemberKey, admintest.ManagerKey, admintest.WsAdminKey, admintest.NoScopesKey} {
-		h.Do("GET", path, k, nil).Refused(403, "AB03", "")
-		h.Do("PUT", path, k, body).Refused(403, "AB03", "")
+		h.Do("GET", path, k, nil).RequireFault(403, "AB03", "")
+		h.Do("PUT", path, k, body).RequireFault(403, "AB03", "")
 	}
 	reader := h.Caller(key)
 	reader.Scopes = admintest.ScopeList{"organisation_settings.read"}
 	h.SetCaller("key-reader", reader)
 	h.Do("GET", path, "key-reader", nil).OK()
-	h.Do("PUT", path, "key-reader", body).Refused(403, "AB03", "")
+	h.Do("PUT", path, "key-reader", body).RequireFault(403, "AB03", "")
 
 	h.Do("PUT", path, key, body).OK()
 	if got := h.Do("GET", path, admintest.OtherAdmin, nil).OK(); got.At("cache_settings", "max_age") != nil || got.Text("organisation_id") != admintest.OtherOrg {
 		t.Errorf("another organization reads %s", got.Body)
 	}
 	for _, named := range []string{admintest.Org, resource.NewID()} {
-		h.Do("GET", path+"?organisation_id="+named, admintest.OtherAdmin, nil).Refused(403, "AB03", "")
-		h.Do("PUT", path, admintest.OtherAdmin, `{"organisation_id":"`+named+`","cache_settings":{"max_age":90}}`).Refused(403, "AB03", "")
+		h.Do("GET", path+"?organisation_id="+named, admintest.OtherAdmin, nil).RequireFault(403, "AB03", "")
+		h.Do("PUT", path, admintest.OtherAdmin, `{"organisation_id":"`+named+`","cache_settings":{"max_age":90}}`).RequireFault(403, "AB03", "")
 	}
 	h.Do("PUT", path, admintest.OtherAdmin, `{"cache_settings":{"max_age":90}}`).OK()
 	if got := stored(t, h, key).CacheMaxAge; got != 60 {
@@ -160,7 +160,7 @@ func TestOnlyTheOrganisationReachesItsSettings(t *testing.T) {
 func TestAChangeIsInTheAuditLog(t *testing.T) {
 	h := admintest.New(t, New())
 	h.Do("PUT", path, key, `{"cache_settings":{"max_age":600}}`).OK()
-	h.Do("PUT", path, key, `{"cache_settings":{"max_age":1}}`).Refused(400, "AB01", "")
+	h.Do("PUT", path, key, `{"cache_settings":{"max_age":1}}`).RequireFault(400, "AB01", "")
 	log := h.Audit()
 	if len(log) != 2 || log[0].StatusCode != 200 || log[1].StatusCode != 400 {
 		t.Fatalf("%d entries: %+v", len(log), log)

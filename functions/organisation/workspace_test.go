@@ -29,7 +29,7 @@ func TestAWorkspaceHasSettingsOfItsOwnWhereItMay(t *testing.T) {
 	h := admintest.New(t, New())
 	at := "/admin/workspaces/" + h.One + "/settings"
 	org := func(body string) { t.Helper(); h.Do("PUT", path, key, body).OK() }
-	own := func(body string) admintest.Answer { t.Helper(); return h.Do("PUT", at, admintest.WsAdminKey, body) }
+	own := func(body string) admintest.Response { t.Helper(); return h.Do("PUT", at, admintest.WsAdminKey, body) }
 	shows := func(path, value, origin string) {
 		t.Helper()
 		a := h.Do("GET", at, admintest.WorkspaceA, nil).OK()
@@ -40,13 +40,13 @@ func TestAWorkspaceHasSettingsOfItsOwnWhereItMay(t *testing.T) {
 	}
 	const visible, logging, models = "security_settings.membersViewAllData", "request_logging.mode", "model_settings.allowed_models"
 	shows(visible, "true", "standard")
-	own(`{"security_settings":{"membersViewAllData":false}}`).Refused(400, "AB01", visible)
-	own(`{"security_settings":null}`).Refused(400, "AB01", "security_settings")
+	own(`{"security_settings":{"membersViewAllData":false}}`).RequireFault(400, "AB01", visible)
+	own(`{"security_settings":null}`).RequireFault(400, "AB01", "security_settings")
 
 	org(`{"security_settings":{"membersViewAllData":false},"workspace_overrides":{"data_visibility":true,"request_logging":true},"model_settings":{"allowed_models":["a"]}}`)
 	shows(visible, "false", "organisation")
 	shows(models, `["a"]`, "organisation")
-	if got := own(`{"security_settings":{"membersViewAllData":true,"membersWritePrompts":true},"model_settings":{"allowed_models":[]}}`).Refused(400, "AB01", "security_settings.membersWritePrompts").Failure(); len(got.Fields) != 2 {
+	if got := own(`{"security_settings":{"membersViewAllData":true,"membersWritePrompts":true},"model_settings":{"allowed_models":[]}}`).RequireFault(400, "AB01", "security_settings.membersWritePrompts").Failure(); len(got.Fields) != 2 {
 		t.Errorf("%v", got.Fields)
 	}
 	own(`{"security_settings":{"membersViewAllData":true},"request_logging":{"mode":"metrics"}}`).OK()
@@ -80,8 +80,8 @@ func TestSettingsOfAWorkspaceGoTogetherWithTheOrganisations(t *testing.T) {
 	h := admintest.New(t, New())
 	at := "/admin/workspaces/" + admintest.OneSlug + "/settings"
 	h.Do("PUT", path, key, `{"user_api_key_settings":{"user_api_key_max_ttl":3600,"user_api_key_rotation_period":"monthly"},"workspace_overrides":{"user_api_key_settings":true}}`).OK()
-	h.Do("PUT", at, key, `{"user_api_key_settings":{"user_api_key_ttl":7200}}`).Refused(400, "AB01", "user_api_key_settings.user_api_key_ttl")
-	h.Do("PUT", at, key, `{"user_api_key_settings":{"default_workspace_user_api_key_auto_create":true}}`).Refused(400, "AB01", "user_api_key_settings.default_workspace_user_api_key_auto_create")
+	h.Do("PUT", at, key, `{"user_api_key_settings":{"user_api_key_ttl":7200}}`).RequireFault(400, "AB01", "user_api_key_settings.user_api_key_ttl")
+	h.Do("PUT", at, key, `{"user_api_key_settings":{"default_workspace_user_api_key_auto_create":true}}`).RequireFault(400, "AB01", "user_api_key_settings.default_workspace_user_api_key_auto_create")
 	h.Do("PUT", at, key, `{"user_api_key_settings":{"user_api_key_rotation_period":"weekly"}}`).OK()
 	if a := h.Do("GET", at, key, nil).OK(); a.At("user_api_key_settings", "user_api_key_rotation_period") != 7.0 {
 		t.Errorf("%s", a.Body)
@@ -90,7 +90,7 @@ func TestSettingsOfAWorkspaceGoTogetherWithTheOrganisations(t *testing.T) {
 		t.Errorf("%s", a.Body)
 	}
 	for _, section := range []string{"auth_settings", "session_settings", "workspace_overrides", "metadata_schemas", "budget_settings", "cache_settings"} {
-		h.Do("PUT", at, key, `{"`+section+`":{},"request_logging":{}}`).Refused(400, "AB01", section)
+		h.Do("PUT", at, key, `{"`+section+`":{},"request_logging":{}}`).RequireFault(400, "AB01", section)
 		if a := h.Do("GET", at, key, nil).OK(); a.At(section) != nil {
 			t.Errorf("a workspace shows %s", section)
 		}
@@ -109,12 +109,12 @@ func TestWhoReachesTheSettingsOfAWorkspace(t *testing.T) {
 		}
 		for _, who := range []string{admintest.ManagerKey, admintest.MemberKey} {
 			h.Do("GET", at, who, nil).OK()
-			h.Do("PUT", at, who, body).Refused(403, "AB03", "")
+			h.Do("PUT", at, who, body).RequireFault(403, "AB03", "")
 		}
 		for _, who := range []string{admintest.WorkspaceB, admintest.OtherAdmin} {
 			for method, body := range map[string]any{"GET": nil, "PUT": body} {
 				foreign, missing := h.Do(method, at, who, body), h.Do(method, "/admin/workspaces/"+resource.NewID()+"/settings", who, body)
-				if foreign.Status != 404 || foreign.Same() != missing.Same() {
+				if foreign.Status != 404 || foreign.Comparable() != missing.Comparable() {
 					t.Errorf("%s %s as %s: %s", method, at, who, foreign.Body)
 				}
 			}

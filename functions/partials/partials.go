@@ -114,7 +114,7 @@ func before(c *admin.Call, tx *resource.Tx, ch *change) error {
 		return refused
 	}
 	for i := range named {
-		if err := tx.Hold(named[i].Ref()); err != nil {
+		if err := tx.RequireExists(named[i].Ref()); err != nil {
 			return err
 		}
 	}

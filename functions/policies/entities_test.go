@@ -55,14 +55,14 @@ func TestCountersOfARatePolicy(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	for query, field := range map[string]string{"cursor=!!": "cursor", "cursor=_w": "cursor", "current_page=1&cursor=" + first.Text("next_cursor"): "cursor", "page_size=101": "page_size", "status=expired": "status"} {
-		h.Do("GET", at+"?"+query, key, nil).Refused(400, "AB01", field)
+		h.Do("GET", at+"?"+query, key, nil).RequireFault(400, "AB01", field)
 	}
 	for _, who := range []string{admintest.WorkspaceB, admintest.OtherAdmin} {
 		query := ""
 		if who == admintest.OtherAdmin {
 			query = "?workspace_id=" + h.Three
 		}
-		h.Do("GET", at+query, who, nil).Refused(404, "AB08", "")
+		h.Do("GET", at+query, who, nil).RequireFault(404, "AB08", "")
 	}
 }
 

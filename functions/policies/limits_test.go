@@ -102,7 +102,7 @@ func newLimitsInstallation(t *testing.T) *admintest.Installation {
 }
 
 // shares are the rows of a list as kind, name or counter, and share.
-func shares(a admintest.Answer) (out []string) {
+func shares(a admintest.Response) (out []string) {
 	rows, _ := a.At("data").([]any)
 	for _, row := range rows {
 		r := row.(map[string]any)
@@ -136,7 +136,7 @@ func TestLimitsAreListedByShareUsed(t *testing.T) {
 		}
 	}
 	for query, field := range map[string]string{"page_size=0": "page_size", "page_size=101": "page_size", "kind=token": "kind", "current_page=1": "current_page"} {
-		h.Do("GET", path+"?"+query, key, nil).Refused(400, "AB01", field)
+		h.Do("GET", path+"?"+query, key, nil).RequireFault(400, "AB01", field)
 	}
 }
 
@@ -176,6 +176,6 @@ func TestLimitsOfOthersAreNotListed(t *testing.T) {
 		c.Scopes = admintest.ScopeList{"policies.read"}
 		return c
 	}())
-	h.Do("GET", path, admintest.MemberKey, nil).Refused(403, "AB03", "")
-	h.Do("GET", path+"?workspace_id="+h.One, admintest.OtherAdmin, nil).Refused(404, "AB08", "workspace_id")
+	h.Do("GET", path, admintest.MemberKey, nil).RequireFault(403, "AB03", "")
+	h.Do("GET", path+"?workspace_id="+h.One, admintest.OtherAdmin, nil).RequireFault(404, "AB08", "workspace_id")
 }

@@ -238,7 +238,7 @@ func (f *family) listRates(c *admin.Call) (any, error) {
 		out := make([]entity, len(all))
 		for i, b := range all {
 			r, status := b.Rates[0], ledger.Active
-			if r.Full() {
+			if r.IsFull() {
 				status = ledger.Exhausted
 			}
 			out[i] = entity{b.ValueKey, status, b.Place, admin.Members{

@@ -103,7 +103,7 @@ func TestPoliciesAreCheckedWhenSaved(t *testing.T) {
 		{rates, rateBody, `type|"cost"`, "type"}, {rates, rateBody, `unit|"rps"`, "unit"}, {rates, rateBody, `unit|"tpm"`, "unit"}, {rates, rateBody, `value|0`, "value"}, {rates, rateBody, `value|1.5`, "value"}, {rates, rateBody, `target|"gpu"`, "target"},
 		{rates, rateBody, `target|"mcp_tools"|conditions|[{"key":"model","value":"*"}]`, "conditions[0].key"}, {rates, rateBody, `conditions|[{"key":"mcp_server","value":"*"}]`, "conditions[0].key"}, {rates, rateBody, `group_by|[]`, "group_by"},
 	} {
-		h.Do("POST", c.path, key, replaced(c.body, strings.Split(c.members, "|")...)).Refused(400, "AB01", c.field)
+		h.Do("POST", c.path, key, replaced(c.body, strings.Split(c.members, "|")...)).RequireFault(400, "AB01", c.field)
 	}
 	for _, c := range []struct{ path, body, members string }{
 		{usage, usageBody, `conditions|[{"key":"model","value":["@a/b","@a/*","*"],"excludes":["@a/c"]}]`}, {usage, usageBody, `type|"cost"|credit_limit|1.25|alert_threshold|null`},
@@ -120,7 +120,7 @@ func TestWhatCanChange(t *testing.T) {
 	for _, c := range []struct{ at, body, field string }{
 		{u, `{"type":"cost"}`, "type"}, {u, `{"group_by":[{"key":"api_key"}]}`, "group_by"}, {r, `{"type":"tokens"}`, "type"}, {r, `{"target":"mcp_tools"}`, "target"}, {r, `{"group_by":[{"key":"provider"}]}`, "group_by"}, {u, `{}`, ""},
 	} {
-		h.Do("PUT", c.at, key, c.body).Refused(400, "AB01", c.field)
+		h.Do("PUT", c.at, key, c.body).RequireFault(400, "AB01", c.field)
 	}
 	h.Do("PUT", u, key, `{"credit_limit":20,"conditions":[{"key":"api_key","value":"a"}],"name":null}`).OK()
 	if got := h.Do("GET", u, key, nil).OK(); got.At("credit_limit") != 20.0 || got.Text("conditions", "0", "value") != "a" || got.At("name") != nil || got.Text("group_by", "0", "key") != "metadata.team" {
@@ -132,13 +132,13 @@ func TestWhatCanChange(t *testing.T) {
 	}
 	for _, at := range []string{u, r} {
 		h.Do("DELETE", at, key, nil).OK()
-		h.Do("DELETE", at, key, nil).Refused(404, "AB08", "")
-		h.Do("GET", at, key, nil).Refused(404, "AB08", "")
+		h.Do("DELETE", at, key, nil).RequireFault(404, "AB08", "")
+		h.Do("GET", at, key, nil).RequireFault(404, "AB08", "")
 		if got := h.Do("GET", at+"?status=archived", key, nil).OK(); got.Text("status") != "archived" {
 			t.Errorf("%s", got.Body)
 		}
 		h.Do("PUT", at, key, `{"status":"active"}`).OK()
-		h.Do("GET", at+"?status=archived", key, nil).Refused(404, "AB08", "")
+		h.Do("GET", at+"?status=archived", key, nil).RequireFault(404, "AB08", "")
 		h.Do("GET", at, key, nil).OK()
 	}
 }
@@ -194,7 +194,7 @@ func TestCountersAreListedAndReset(t *testing.T) {
 		}
 	}
 	for _, none := range []string{"nothing", "!!", entityID("metadata.team:yellow")} {
-		h.Do("PUT", at+"/entities/"+none+"/reset", key, nil).Refused(404, "AB08", "entityId")
+		h.Do("PUT", at+"/entities/"+none+"/reset", key, nil).RequireFault(404, "AB08", "entityId")
 	}
-	h.Do("GET", at+"/entities", admintest.WorkspaceB, nil).Refused(404, "AB08", "")
+	h.Do("GET", at+"/entities", admintest.WorkspaceB, nil).RequireFault(404, "AB08", "")
 }

@@ -130,7 +130,7 @@ type judged struct {
 type exam struct {
 	*relay.Composition
 	found *prompt.Found
-	shelf prompt.Shelf
+	shelf prompt.View
 }
 
 // test runs a table of tests on the version that the path names.
@@ -139,7 +139,7 @@ func test(d *relay.Composition) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	shelf := prompt.Shelf{View: d.View, Scope: d.Scope}
+	shelf := prompt.View{View: d.View, Scope: d.Scope}
 	found, saved, err := shelf.Examined(d.Context, d.ID)
 	if err != nil {
 		return nil, err

@@ -230,7 +230,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 		}
 		if ok && !rec.Archived() {
 			ch.Form.CollectionID = rec.ID
-			if err := tx.Hold(rec.Ref()); err != nil {
+			if err := tx.RequireExists(rec.Ref()); err != nil {
 				return err
 			}
 		} else {
@@ -275,7 +275,7 @@ func (f *family) provider(tx *resource.Tx, ch *change) ([]fault.Detail, error) {
 		return []fault.Detail{{Field: "virtual_key", Message: "must name a saved provider of this workspace: " + fault.Clip(ch.Form.VirtualKey, 100)}}, nil
 	}
 	ch.Form.VirtualKey = rec.Slug
-	return nil, tx.Hold(rec.Ref())
+	return nil, tx.RequireExists(rec.Ref())
 }
 
 // partials makes sure that the template takes in what exists.
@@ -299,7 +299,7 @@ func partials(c *admin.Call, tx *resource.Tx, ch *change) ([]fault.Detail, error
 		return bad, err
 	}
 	for i := range named {
-		if err := tx.Hold(named[i].Ref()); err != nil {
+		if err := tx.RequireExists(named[i].Ref()); err != nil {
 			return nil, err
 		}
 	}

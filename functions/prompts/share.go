@@ -247,7 +247,7 @@ func (f *family) change(c *admin.Call, do func(*admin.Call, *prompt.Share, []str
 		case ok:
 			return tx.Update(&rec)
 		}
-		if err := tx.Hold(it.Ref()); err != nil {
+		if err := tx.RequireExists(it.Ref()); err != nil {
 			return err
 		}
 		return tx.Create(&rec)

@@ -83,6 +83,6 @@ func TestNamesOfRoutesAreNoSlugs(t *testing.T) {
 	h := newInstallation(t)
 	integrate(t, h, admintest.Org, "", "own", open(h.One))
 	for _, slug := range []string{"catalog", "health"} {
-		h.Do("POST", "/providers", key, `{"name":"My Provider","integration_id":"own","slug":"`+slug+`"}`).Refused(400, "AB01", "slug")
+		h.Do("POST", "/providers", key, `{"name":"My Provider","integration_id":"own","slug":"`+slug+`"}`).RequireFault(400, "AB01", "slug")
 	}
 }

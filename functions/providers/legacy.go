@@ -228,7 +228,7 @@ func legacyConfig(i *provider.Integration) map[string]any {
 	for legacy, name := range deploymentNames {
 		back[name] = legacy
 	}
-	for name, v := range i.Shown() {
+	for name, v := range i.MaskedConfigurations() {
 		if list, ok := v.([]any); ok && name == azureList {
 			shown := make([]any, 0, len(list))
 			for _, e := range list {

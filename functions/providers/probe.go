@@ -120,7 +120,7 @@ func (f *family) probe(c *admin.Call, object string, sc store.Scope, load func(*
 	}
 	ctx, cancel := context.WithTimeout(c.Context, probeTime)
 	defer cancel()
-	opened, err := s.Open(ctx, &saved.Means{Sealer: c.Sealer, Secrets: f.Secrets, View: v, Scope: sc, Now: c.Now})
+	opened, err := s.Open(ctx, &saved.Deps{Sealer: c.Sealer, Secrets: f.Secrets, View: v, Scope: sc, Now: c.Now})
 	if err != nil {
 		return rejected(result, err)
 	}

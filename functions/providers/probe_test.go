@@ -87,10 +87,10 @@ func TestProviderTestReportsTheFault(t *testing.T) {
 	if a := h.Do("POST", "/integrations/i-failing/test", admintest.AdminKey, nil).OK(); a.At("success") != true || a.At("models") != 1.0 || a.Text("object") != "integration-test" {
 		t.Errorf("an integration: %s", a.Body)
 	}
-	h.Do("POST", "/integrations/i-failing/test", key, nil).Refused(404, "AB08", "") // a workspace cannot read it either
-	h.Do("POST", "/integrations/none/test", admintest.AdminKey, nil).Refused(404, "AB08", "")
-	h.Do("POST", "/providers/none/test", key, nil).Refused(404, "AB08", "")
-	h.Do("POST", at, admintest.MemberKey, nil).Refused(403, "AB03", "")
+	h.Do("POST", "/integrations/i-failing/test", key, nil).RequireFault(404, "AB08", "") // a workspace cannot read it either
+	h.Do("POST", "/integrations/none/test", admintest.AdminKey, nil).RequireFault(404, "AB08", "")
+	h.Do("POST", "/providers/none/test", key, nil).RequireFault(404, "AB08", "")
+	h.Do("POST", at, admintest.MemberKey, nil).RequireFault(403, "AB03", "")
 }
 
 // Each of several credentials is tested. One that is rejected while another is accepted is left

@@ -331,13 +331,13 @@ func showIntegration(c *admin.Call, it item, of integration, o admin.Members) {
 		}
 		o["credentials"] = []provider.CredentialShown{}
 		if in.VirtualKey {
-			o["credentials"] = of.form.ShownCredentials()
+			o["credentials"] = of.form.MaskedCredentials()
 			if mask, ok := of.form.Masked[provider.SecretKey]; ok {
 				o["masked_key"] = mask
 			}
 		}
 	}
 	if c.Query.Bool("include_configurations") {
-		o["configurations"] = of.form.Shown()
+		o["configurations"] = of.form.MaskedConfigurations()
 	}
 }

@@ -27,7 +27,7 @@ func TestFamilyChecks(t *testing.T) {
 		admintest.ForeignIsMissing(t, h, "DELETE", path, slug, nil)
 		admintest.BadBodies(t, h, "PUT", path+"/"+slug, key, `{"name":"b"}`)
 		for _, method := range []string{"PUT", "DELETE"} {
-			h.Do(method, path+"/"+slug, admintest.MemberKey, `{"name":"b"}`).Refused(403, "AB03", "")
+			h.Do(method, path+"/"+slug, admintest.MemberKey, `{"name":"b"}`).RequireFault(403, "AB03", "")
 		}
 		h.Do("GET", path+"/"+slug, admintest.MemberKey, nil).OK()
 		h.Do("GET", path+"/"+slug, chief, nil).OK() // the slug determines the workspace
@@ -88,7 +88,7 @@ func TestProviderIsReadBack(t *testing.T) {
 	if withConfig.Text("configurations", "openai_organization") != "org-1" {
 		t.Errorf("with configurations: %s", withConfig.Body)
 	}
-	h.Do("GET", "/providers/"+slug+"?include_configurations=true", admintest.WsAdminKey, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/providers/"+slug+"?include_configurations=true", admintest.WsAdminKey, nil).RequireFault(403, "AB03", "")
 }
 
 func TestUpdateChangesWhatItNames(t *testing.T) {
@@ -113,7 +113,7 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 	if got := h.Do("DELETE", "/providers/mine", key, nil).OK(); string(got.Body) != "{}" {
 		t.Errorf("delete answered %s", got.Body)
 	}
-	h.Do("GET", "/providers/mine", key, nil).Refused(404, "AB08", "")
+	h.Do("GET", "/providers/mine", key, nil).RequireFault(404, "AB08", "")
 	if got := h.Do("GET", "/providers", key, nil).OK().At("total"); got != 0.0 {
 		t.Errorf("%v providers are listed", got)
 	}
@@ -179,10 +179,10 @@ func TestBadInputIsRefusedWithItsField(t *testing.T) {
 			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, got.Status, got.Body)
 			continue
 		}
-		got.Refused(400, "AB01", c.field)
+		got.RequireFault(400, "AB01", c.field)
 	}
-	h.Do("POST", "/providers", key, provide(`,"slug":"mine"`)).Refused(409, "AB07", "slug")
-	h.Do("POST", "/virtual-keys", key, hold(`,"slug":"mine"`)).Refused(409, "AB07", "slug")
+	h.Do("POST", "/providers", key, provide(`,"slug":"mine"`)).RequireFault(409, "AB07", "slug")
+	h.Do("POST", "/virtual-keys", key, hold(`,"slug":"mine"`)).RequireFault(409, "AB07", "slug")
 }
 
 func TestOnlyOpenIntegrationsAreUsed(t *testing.T) {
@@ -191,9 +191,9 @@ func TestOnlyOpenIntegrationsAreUsed(t *testing.T) {
 	integrate(t, h, admintest.Org, "", "closed", open(h.Two))
 	integrate(t, h, admintest.Org, h.Two, "others")
 	integrate(t, h, admintest.OtherOrg, "", "foreign")
-	missing := h.Do("POST", "/providers", key, `{"name":"a","integration_id":"none"}`).Refused(400, "AB01", "integration_id")
+	missing := h.Do("POST", "/providers", key, `{"name":"a","integration_id":"none"}`).RequireFault(400, "AB01", "integration_id")
 	for _, slug := range []string{"closed", "others", "foreign"} {
-		if got := h.Do("POST", "/providers", key, `{"name":"a","integration_id":"`+slug+`"}`); got.Same() != missing.Same() {
+		if got := h.Do("POST", "/providers", key, `{"name":"a","integration_id":"`+slug+`"}`); got.Comparable() != missing.Comparable() {
 			t.Errorf("%s is told from a missing one: %s", slug, got.Body)
 		}
 	}
@@ -263,7 +263,7 @@ func TestUsedProviderIsNotDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/providers/", "/virtual-keys/"} {
-		if f := h.Do("DELETE", path+slug, key, nil).Refused(409, "AB07", "").Failure(); !strings.Contains(f.Message, "greeting") {
+		if f := h.Do("DELETE", path+slug, key, nil).RequireFault(409, "AB07", "").Failure(); !strings.Contains(f.Message, "greeting") {
 			t.Errorf("the user is not named: %s", f.Message)
 		}
 	}

@@ -24,8 +24,8 @@ func TestKeysOfVirtualKeysStayAtTheirAddress(t *testing.T) {
 	const own, other = "https://own.example.com/v1", "https://attacker.example.com/v1"
 	h.Do("POST", "/virtual-keys", key, fmt.Sprintf(`{"name":"x","slug":"x","provider":"openai","key":"sk-saved","custom_host":%q}`, own)).OK()
 	for _, name := range []string{"custom_host", "customHost"} {
-		h.Do("PUT", "/virtual-keys/x", key, fmt.Sprintf(`{%q:%q}`, name, other)).Refused(400, "AB01", name)
-		h.Do("PUT", "/virtual-keys/x", key, fmt.Sprintf(`{%q:null}`, name)).Refused(400, "AB01", name)
+		h.Do("PUT", "/virtual-keys/x", key, fmt.Sprintf(`{%q:%q}`, name, other)).RequireFault(400, "AB01", name)
+		h.Do("PUT", "/virtual-keys/x", key, fmt.Sprintf(`{%q:null}`, name)).RequireFault(400, "AB01", name)
 	}
 	if of, i := integrationOf(t, h, "x"); i.Configurations["custom_host"] != own || credentialOf(t, &of, i).Key != "sk-saved" {
 		t.Errorf("%+v", i.Configurations)
@@ -51,21 +51,21 @@ func TestSecretReferencesAreMappedByRight(t *testing.T) {
 		return `"secret_mappings":[{"target_field":"key","secret_reference_id":"ref"` + more + `}]`
 	}
 	const host = `,"custom_host":"https://attacker.example.com/v1"`
-	h.Do("POST", "/virtual-keys", by, body("x", mapped(""))).Refused(403, "AB03", "secret_mappings")
-	h.Do("POST", "/virtual-keys", by, body("x", mapped(`,"secret_key":"db_password"`)+host)).Refused(403, "AB03", "secret_mappings")
+	h.Do("POST", "/virtual-keys", by, body("x", mapped(""))).RequireFault(403, "AB03", "secret_mappings")
+	h.Do("POST", "/virtual-keys", by, body("x", mapped(`,"secret_key":"db_password"`)+host)).RequireFault(403, "AB03", "secret_mappings")
 
 	user := "key-user-of-references"
 	h.SetCaller(user, admin.Caller{KeyID: "k", Type: string(identity.WorkspaceService), Scope: h.Caller(key).Scope, Scopes: admintest.ScopeList{"virtual_keys.create", "virtual_keys.update", "virtual_keys.read", "secret_references.use"}}.As(identity.RankManager))
-	h.Do("POST", "/virtual-keys", user, body("x", mapped(`,"secret_key":"db_password"`))).Refused(400, "AB01", "secret_mappings[0].secret_key")
-	h.Do("POST", "/virtual-keys", user, body("x", mapped("")+host)).Refused(400, "AB01", "custom_host")
+	h.Do("POST", "/virtual-keys", user, body("x", mapped(`,"secret_key":"db_password"`))).RequireFault(400, "AB01", "secret_mappings[0].secret_key")
+	h.Do("POST", "/virtual-keys", user, body("x", mapped("")+host)).RequireFault(400, "AB01", "custom_host")
 	h.Do("POST", "/virtual-keys", user, body("x", mapped(`,"restricted":false`))).OK()
 	if _, i := integrationOf(t, h, "x"); !i.SecretMappings[0].Restricted {
 		t.Errorf("%+v", i.SecretMappings)
 	}
 	// A manager can update an existing mapping, but not its address.
 	h.Do("PUT", "/virtual-keys/x", by, `{"name":"renamed",`+mapped("")+`}`).OK()
-	h.Do("PUT", "/virtual-keys/x", by, `{"name":"renamed"`+host+`}`).Refused(400, "AB01", "custom_host")
-	h.Do("PUT", "/virtual-keys/x", by, `{`+mapped(`,"secret_key":"db_password"`)+`}`).Refused(403, "AB03", "secret_mappings")
+	h.Do("PUT", "/virtual-keys/x", by, `{"name":"renamed"`+host+`}`).RequireFault(400, "AB01", "custom_host")
+	h.Do("PUT", "/virtual-keys/x", by, `{`+mapped(`,"secret_key":"db_password"`)+`}`).RequireFault(403, "AB03", "secret_mappings")
 
 	at := "?workspace_id=" + h.One
 	h.Do("POST", "/virtual-keys"+at, chief, body("admins", mapped(`,"secret_key":"db_password"`)+host)).OK()
@@ -76,7 +76,7 @@ func TestSecretReferencesAreMappedByRight(t *testing.T) {
 	if _, i := integrationOf(t, h, "admins"); i.SecretMappings[0].Restricted {
 		t.Error("an unchanged mapping of an admin was restricted by the update of a manager")
 	}
-	h.Do("PUT", "/virtual-keys/admins", by, `{"custom_host":"https://other.example.com/v1"}`).Refused(400, "AB01", "custom_host")
+	h.Do("PUT", "/virtual-keys/admins", by, `{"custom_host":"https://other.example.com/v1"}`).RequireFault(400, "AB01", "custom_host")
 	// Keys of admins that were made before the scope use was there.
 	old := h.Caller(chief)
 	old.Scopes = admintest.ScopeList{"virtual_keys.create", "secret_references.read"}

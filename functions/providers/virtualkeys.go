@@ -40,7 +40,7 @@ func (f *family) keys() *admin.Collection[provider.Instance] {
 func (f *family) bringIntegration(c *admin.Call, tx *resource.Tx, rec *resource.Record, in *provider.Instance) error {
 	p, ok := provider.ByID(c.Body.Text("provider"))
 	if !ok {
-		return fault.Invalid("provider", "%s", provider.NotKnown(c.Body.Text("provider")))
+		return fault.Invalid("provider", "%s", provider.UnknownProviderMessage(c.Body.Text("provider")))
 	}
 	ch, err := legacyChange(c.Body, p)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *family) changeStore(c *admin.Call) provider.ChangeStore {
 func (f *family) changeIntegration(c *admin.Call, tx *resource.Tx, rec *resource.Record, in *provider.Instance) error {
 	p, ok := provider.ByID(in.AIProviderID)
 	if !ok {
-		return fault.Invalid("provider", "%s", provider.NotKnown(in.AIProviderID))
+		return fault.Invalid("provider", "%s", provider.UnknownProviderMessage(in.AIProviderID))
 	}
 	if c.Body.HasValue("provider") {
 		if same, ok := provider.ByID(c.Body.Text("provider")); !ok || same != p {

@@ -123,7 +123,7 @@ func TestMappedKeyOfAVirtualKey(t *testing.T) {
 		t.Errorf("read: %s", got.Body)
 	}
 	h.Do("POST", "/virtual-keys", key, `{"name":"m","slug":"m","provider":"openai","secret_mappings":[{"target_field":"key","secret_reference_id":"vault"}]}`).OK()
-	h.Do("PUT", "/virtual-keys/m", key, `{"secret_mappings":[]}`).Refused(400, "AB01", "key")
+	h.Do("PUT", "/virtual-keys/m", key, `{"secret_mappings":[]}`).RequireFault(400, "AB01", "key")
 	h.Do("PUT", "/virtual-keys/m", key, `{"secret_mappings":[],"key":"sk-abcdefgh"}`).OK()
 }
 
@@ -136,7 +136,7 @@ func TestVirtualKeysHaveSeveralCredentials(t *testing.T) {
 	if got, want := fmt.Sprint(a.At("credentials")), "[map[label:a masked_key:sk****01 weight:2] map[label:2 masked_key:sk****01 weight:1]]"; got != want {
 		t.Errorf("%s", a.Body)
 	}
-	h.Do("PUT", "/virtual-keys/x", key, `{"custom_host":"https://attacker.example.com/v1"}`).Refused(400, "AB01", "custom_host")
+	h.Do("PUT", "/virtual-keys/x", key, `{"custom_host":"https://attacker.example.com/v1"}`).RequireFault(400, "AB01", "custom_host")
 	h.Do("PUT", "/virtual-keys/x", key, `{"credentials":null,"key":"sk-cccc-0001"}`).OK()
 	if of, i := integrationOf(t, h, "x"); len(i.Credentials) != 0 || credentialOf(t, &of, i).Key != "sk-cccc-0001" {
 		t.Errorf("%+v", i)

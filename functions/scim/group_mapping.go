@@ -29,7 +29,7 @@ func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) 
 	var ws *resource.Record
 	var one *onlyOne
 	if automatic {
-		if err := c.Caller.Grantor().Grant("displayName", authority.Rights{Rank: identity.Rank(role)}); err != nil {
+		if err := c.Caller.Grantor().Grant("displayName", authority.Permissions{Rank: identity.Rank(role)}); err != nil {
 			return err
 		}
 		if one, err = readOnlyOne(c, name); err != nil {
@@ -176,7 +176,7 @@ func (f *groups) archiveWorkspace(c *admin.Call, id string) error {
 		return err
 	}
 	err := admin.Drain(c, sc, membership.KindMember, rowsOfLeaving, func(tx *resource.Tx, rec *resource.Record) error {
-		more, err := membership.Leave(tx, c.Resources, rec, c.Actor())
+		more, err := membership.EndMembership(tx, c.Resources, rec, c.Actor())
 		if more {
 			return fault.New(fault.Conflict, "", "keys were created in the workspace while it was archived; try again")
 		}

@@ -102,7 +102,7 @@ func (f *groups) settleOpen(c *admin.Call, group string, ended map[[2]string]boo
 	if err := f.users.family.settle(c, ended, last, slices.Compact(ids)...); err != nil {
 		return err
 	}
-	return open.Settled(c.Context, c.Resources, c.Organisation(), group)
+	return open.ClearMarks(c.Context, c.Resources, c.Organisation(), group)
 }
 
 func (f *groups) groupByID(c *admin.Call, id string) (*resource.Record, *membership.Group, error) {
@@ -122,7 +122,7 @@ func (f *groups) move(c *admin.Call, group string, ids []string, do func(tx *res
 	for part := range slices.Chunk(ids, movedAtOnce) {
 		err := f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 			for _, id := range part {
-				rec, u, ok, err := membership.Known(tx, c.Organisation(), id)
+				rec, u, ok, err := membership.FindUser(tx, c.Organisation(), id)
 				if err != nil {
 					return false, err
 				}
@@ -161,7 +161,7 @@ func (f *groups) bringBack(c *admin.Call, ids []string) error {
 				continue
 			}
 			if err := f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-				rec, u, ok, err := membership.Known(tx, c.Organisation(), recs[i].ID)
+				rec, u, ok, err := membership.FindUser(tx, c.Organisation(), recs[i].ID)
 				if err != nil || !ok {
 					return false, err
 				}

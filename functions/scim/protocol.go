@@ -94,11 +94,11 @@ func (f *family) caller(ctx context.Context, r *http.Request, _ string) (admin.C
 	if err != nil {
 		return admin.Caller{}, err
 	}
-	now, err := membership.LoadSponsored(ctx, v, found.Scope, kindToken, found.KeyID, found.Rank, only)
+	now, err := membership.LoadLimited(ctx, v, found.Scope, kindToken, found.KeyID, found.Rank, only)
 	if err != nil {
 		return admin.Caller{}, err
 	}
-	if identity.RankOrganisationAdmin.Above(now.Rank) {
+	if identity.RankOrganisationAdmin.IsHigherThan(now.Rank) {
 		return admin.Caller{}, fault.New(fault.NotAllowed, "", "The user who created this SCIM token is no longer an admin of the organization. An admin creates another token with POST /scim/tokens and deletes this one")
 	}
 	found.Rank, found.Sponsor = now.Rank, now.Sponsor

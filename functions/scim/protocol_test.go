@@ -129,7 +129,7 @@ func TestRequestsOfProvidersAndOfTheRFCs(t *testing.T) {
 }
 
 // send makes a call as an identity provider does.
-func send(h *admintest.Installation, method, path, token, body string, headers map[string]string) admintest.Answer {
+func send(h *admintest.Installation, method, path, token, body string, headers map[string]string) admintest.Response {
 	r := httptest.NewRequest(method, "/v1"+path, strings.NewReader(body))
 	if r.Header.Set("Authorization", "Bearer "+token); token == chief {
 		r.Header.Set("X-Gateway-Api-Key", token)
@@ -181,7 +181,7 @@ func play(t *testing.T, h *admintest.Installation, token string, s *step, values
 	}
 }
 
-func check(t *testing.T, s *step, got admintest.Answer, c string, values map[string]string) {
+func check(t *testing.T, s *step, got admintest.Response, c string, values map[string]string) {
 	t.Helper()
 	if name, ok := strings.CutPrefix(c, "!"); ok {
 		if v := got.At(strings.Split(name, "|")...); v != nil {

@@ -30,7 +30,7 @@ func newProvider(t *testing.T, h *admintest.Installation, admin string) idp {
 }
 
 // call makes a call that has to get a status.
-func (p idp) call(status int, method, path, body string) admintest.Answer {
+func (p idp) call(status int, method, path, body string) admintest.Response {
 	p.t.Helper()
 	got := send(p.h.For(p.t), method, "/scim"+path, p.token, body, nil)
 	if got.Status != status {
@@ -57,7 +57,7 @@ func valuesOf(ids []string) string {
 	return strings.Join(out, ",")
 }
 
-func (p idp) patch(path, ops string) admintest.Answer {
+func (p idp) patch(path, ops string) admintest.Response {
 	p.t.Helper()
 	return p.call(200, "PATCH", path, `{"schemas":["urn:ietf:params:scim:api:messages:2.0:PatchOp"],"Operations":[`+ops+`]}`)
 }
@@ -128,7 +128,7 @@ func (p idp) key(user, workspace string) (raw string) {
 		if err != nil {
 			return err
 		}
-		_, raw, err = membership.Hand(tx, p.h.Resources, nil, store.Scope{Org: admintest.Org, Workspace: workspace}, &rec, nil, identity.RankOwner, "test")
+		_, raw, err = membership.CreateUserKey(tx, p.h.Resources, nil, store.Scope{Org: admintest.Org, Workspace: workspace}, &rec, nil, identity.RankOwner, "test")
 		return err
 	})
 	return raw
@@ -310,7 +310,7 @@ func TestStoppedUsersInGroups(t *testing.T) {
 	t.Parallel()
 	for _, provisions := range []bool{false, true} {
 		h := newInstallation(t)
-		h.Govern(tenant.Settings{Scim: tenant.Scim{GroupProvisions: provisions}})
+		h.SetSettings(tenant.Settings{Scim: tenant.Scim{GroupProvisions: provisions}})
 		p := newProvider(t, h, chief)
 		ann := p.user("ann@example.com")
 		p.active(ann, false)
@@ -330,7 +330,7 @@ func TestStoppedUsersInGroups(t *testing.T) {
 func TestGroupsWrittenWithUsers(t *testing.T) {
 	t.Parallel()
 	h := newInstallation(t)
-	h.Govern(tenant.Settings{Scim: tenant.Scim{UserGroups: true, GroupPrefix: "gw:", RoleSeparator: "/"}})
+	h.SetSettings(tenant.Settings{Scim: tenant.Scim{UserGroups: true, GroupPrefix: "gw:", RoleSeparator: "/"}})
 	p := newProvider(t, h, chief)
 	ann := p.user("ann@example.com")
 	group := p.group("gw:One/manager", ann)
@@ -415,13 +415,13 @@ func TestTokensAreShownOnceAndTakenBack(t *testing.T) {
 	if strings.Contains(string(list.Body), p.token) || !strings.Contains(string(list.Body), `"masked_token":"sc*******`) {
 		t.Errorf("%s", list.Body)
 	}
-	h.Do("DELETE", "/scim/tokens/"+made.Text("id"), admintest.OtherAdmin, nil).Refused(404, "AB08", "")
+	h.Do("DELETE", "/scim/tokens/"+made.Text("id"), admintest.OtherAdmin, nil).RequireFault(404, "AB08", "")
 	h.Do("DELETE", "/scim/tokens/"+made.Text("id"), chief, nil).OK()
 	p.call(401, "GET", "/Users", "")
 	for range maxTokens {
 		newToken(h, chief)
 	}
-	h.Do("POST", "/scim/tokens", chief, `{"name":"One more"}`).Refused(409, "AB07", "")
+	h.Do("POST", "/scim/tokens", chief, `{"name":"One more"}`).RequireFault(409, "AB07", "")
 }
 
 func TestCallsOfProvidersAreRecorded(t *testing.T) {

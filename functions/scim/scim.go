@@ -162,7 +162,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 		return fault.Invalid("workspace_id", "must name a workspace of the organization")
 	}
 	ch.Form.WorkspaceID = ws.ID
-	if err := c.Caller.Grantor().Grant("role", membership.Rights(identity.Rank(ch.Form.Role))); err != nil {
+	if err := c.Caller.Grantor().Grant("role", membership.PermissionsOf(identity.Rank(ch.Form.Role))); err != nil {
 		return err
 	}
 	var of resource.Record
@@ -270,7 +270,7 @@ func (f *family) describeTokens() *admin.Collection[token] {
 				return nil
 			}
 			// A token makes admins of the organization.
-			if err := c.Caller.Grantor().Grant("", membership.Rights(identity.RankOrganisationAdmin)); err != nil {
+			if err := c.Caller.Grantor().Grant("", membership.PermissionsOf(identity.RankOrganisationAdmin)); err != nil {
 				return err
 			}
 			rows, err := tx.List(c.Organisation(), kindToken)

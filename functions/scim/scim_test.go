@@ -35,12 +35,12 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	admintest.CheckFamily(t, &administration)
 	id := h.Do("POST", at, chief, mapping(admintest.OneSlug, "member", named("Devs"))).OK().Text("id")
 	foreign, missing := h.Do("DELETE", at+"/"+id, admintest.OtherAdmin, nil), h.Do("DELETE", at+"/"+resource.NewID(), admintest.OtherAdmin, nil)
-	if foreign.Same() != missing.Same() || foreign.Status != 404 {
-		t.Errorf("%s\n%s", foreign.Same(), missing.Same())
+	if foreign.Comparable() != missing.Comparable() || foreign.Status != 404 {
+		t.Errorf("%s\n%s", foreign.Comparable(), missing.Comparable())
 	}
 	for _, who := range []string{admintest.WorkspaceA, admintest.WsAdminKey} {
-		h.Do("GET", at, who, nil).Refused(403, "AB03", "")
-		h.Do("DELETE", at+"/"+id, who, nil).Refused(403, "AB03", "")
+		h.Do("GET", at, who, nil).RequireFault(403, "AB03", "")
+		h.Do("DELETE", at+"/"+id, who, nil).RequireFault(403, "AB03", "")
 	}
 	admintest.BadBodies(t, h, "POST", at, chief, mapping(admintest.OneSlug, "member", named("Others")))
 }
@@ -57,8 +57,8 @@ func TestAGroupGivesOneRole(t *testing.T) {
 	first := h.Do("POST", at, chief, mapping(h.One, "manager", named("Devs"))).OK()
 	group := first.Text("scim_group_id")
 	byID := fmt.Sprintf(`"scim_group_id":%q`, group)
-	h.Do("POST", at, chief, mapping(h.Two, "member", byID)).Refused(409, "AB07", "role")
-	h.Do("POST", at, chief, mapping(h.One, "manager", named("Devs"))).Refused(409, "AB07", "workspace_id")
+	h.Do("POST", at, chief, mapping(h.Two, "member", byID)).RequireFault(409, "AB07", "role")
+	h.Do("POST", at, chief, mapping(h.One, "manager", named("Devs"))).RequireFault(409, "AB07", "workspace_id")
 	second := h.Do("POST", at, chief, mapping(admintest.TwoSlug, "MANAGER", byID)).OK()
 	if second.Text("workspace_id") != h.Two || second.Text("role") != "manager" || second.Text("scim_group") != "Devs" {
 		t.Errorf("%s", second.Body)
@@ -73,7 +73,7 @@ func TestAGroupGivesOneRole(t *testing.T) {
 		if got := h.Do("DELETE", at+"/"+id, chief, nil).OK(); got.At("success") != true {
 			t.Errorf("%s", got.Body)
 		}
-		h.Do("DELETE", at+"/"+id, chief, nil).Refused(404, "AB08", "mappingId")
+		h.Do("DELETE", at+"/"+id, chief, nil).RequireFault(404, "AB08", "mappingId")
 	}
 	// Without mappings a group may give another role, also where it was mapped before.
 	h.Do("POST", at, chief, mapping(h.One, "admin", byID)).OK()
@@ -97,7 +97,7 @@ func TestMappingsAreCheckedWhenMade(t *testing.T) {
 		mapping(h.One, "member", `"scim_group_id":"`+resource.NewID()+`"`):             "scim_group_id",
 		`{"role":5}`: "workspace_id",
 	} {
-		h.Do("POST", at, chief, body).Refused(400, "AB01", field)
+		h.Do("POST", at, chief, body).RequireFault(400, "AB01", field)
 	}
 	if got := h.Do("GET", "/scim/groups", chief, nil).OK(); got.At("total") != 0.0 {
 		t.Errorf("a refused call left a group: %s", got.Body)

@@ -13,8 +13,8 @@ import (
 )
 
 // together makes calls at the same time, and gives their answers in order.
-func together(n int, call func(i int) admintest.Answer) []admintest.Answer {
-	out := make([]admintest.Answer, n)
+func together(n int, call func(i int) admintest.Response) []admintest.Response {
+	out := make([]admintest.Response, n)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() { out[i] = call(i) })
@@ -46,7 +46,7 @@ func TestConcurrentGroupChangesAllApply(t *testing.T) {
 	}
 	group := p.group("ws-One-role-manager", append(stay, gone...)...)
 	path, ops := "/scim/Groups/"+group, `{"schemas":["urn:ietf:params:scim:api:messages:2.0:PatchOp"],"Operations":[%s]}`
-	for i, got := range together(2*n, func(i int) admintest.Answer {
+	for i, got := range together(2*n, func(i int) admintest.Response {
 		op := fmt.Sprintf(`{"op":"Add","path":"members","value":[{"value":%q}]}`, joining[i/2])
 		if i%2 == 1 {
 			op = fmt.Sprintf(`{"op":"Remove","path":"members[value eq \"%s\"]"}`, gone[i/2])
@@ -113,7 +113,7 @@ func TestTheTagOfAGroupMovesOnWithItsMembers(t *testing.T) {
 	}
 	// Of calls that have seen the same group one is taken.
 	done := map[int]int{}
-	for _, got := range together(6, func(i int) admintest.Answer {
+	for _, got := range together(6, func(i int) admintest.Response {
 		return send(h, "PATCH", path, p.token, add([]string{ann, bob}[i%2]), map[string]string{"If-Match": seen})
 	}) {
 		done[got.Status]++
@@ -130,7 +130,7 @@ func TestGroupsOfOneWorkspaceMakeOne(t *testing.T) {
 	p := newProvider(t, h, chief)
 	for round := range 5 {
 		name := fmt.Sprintf("Team %d", round)
-		for i, got := range together(4, func(i int) admintest.Answer {
+		for i, got := range together(4, func(i int) admintest.Response {
 			spelled := []string{name, strings.ToUpper(name)}[i%2]
 			return send(h, "POST", "/scim/Groups", p.token, fmt.Sprintf(`{"displayName":"ws-%s-role-%s"}`, spelled, []string{"member", "admin"}[i/2]), nil)
 		}) {
@@ -194,7 +194,7 @@ func TestTheSameIsMadeOnce(t *testing.T) {
 				at = "/scim/Groups"
 			}
 			done := map[int]int{}
-			for _, got := range together(4, func(i int) admintest.Answer { return send(h, "POST", at, p.token, body(i), nil) }) {
+			for _, got := range together(4, func(i int) admintest.Response { return send(h, "POST", at, p.token, body(i), nil) }) {
 				if done[got.Status]++; got.Status == 409 && (got.Text("scimType") != "uniqueness" || strings.Contains(string(got.Body), "slug")) {
 					t.Errorf("%s: %s", path, got.Body)
 				}

@@ -51,7 +51,7 @@ func (f *users) changeUser(c *admin.Call, become func(now map[string]any) (map[s
 	}
 	var w *wanted
 	err := f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-		rec, u, ok, err := membership.Known(tx, c.Organisation(), id)
+		rec, u, ok, err := membership.FindUser(tx, c.Organisation(), id)
 		if err != nil {
 			return false, err
 		}
@@ -115,7 +115,7 @@ func (f *users) write(tx *resource.Tx, c *admin.Call, rec *resource.Record, u *m
 func mayWrite(c *admin.Call, u *membership.User, w *wanted) error {
 	by := c.Caller.Grantor()
 	if w.role != "" && w.role != u.Role {
-		if err := by.Grant("roles", authority.Rights{Rank: membership.OrganisationRank(w.role)}); err != nil {
+		if err := by.Grant("roles", authority.Permissions{Rank: membership.OrganisationRank(w.role)}); err != nil {
 			return err
 		}
 	}
@@ -124,7 +124,7 @@ func mayWrite(c *admin.Call, u *membership.User, w *wanted) error {
 	if same {
 		return nil
 	}
-	return by.Grant("id", authority.Rights{Rank: membership.OrganisationRank(u.Role)})
+	return by.Grant("id", authority.Permissions{Rank: membership.OrganisationRank(u.Role)})
 }
 
 // finish does what follows from a change, in parts, and shows the user. Each part can be
@@ -132,7 +132,7 @@ func mayWrite(c *admin.Call, u *membership.User, w *wanted) error {
 func (f *users) finish(c *admin.Call, id string, w *wanted) (any, error) {
 	with := func(step func(tx *resource.Tx, rec *resource.Record, u *membership.User) (bool, error)) error {
 		return f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-			rec, u, ok, err := membership.Known(tx, c.Organisation(), id)
+			rec, u, ok, err := membership.FindUser(tx, c.Organisation(), id)
 			if err != nil || !ok {
 				return false, err
 			}
@@ -141,12 +141,12 @@ func (f *users) finish(c *admin.Call, id string, w *wanted) (any, error) {
 	}
 	steps := []func(tx *resource.Tx, rec *resource.Record, u *membership.User) (bool, error){
 		func(tx *resource.Tx, rec *resource.Record, u *membership.User) (bool, error) {
-			return membership.Readdress(tx, rec, u, c.Actor())
+			return membership.UpdateAddress(tx, rec, u, c.Actor())
 		},
 	}
 	if w.demoted {
 		steps = append(steps, func(tx *resource.Tx, rec *resource.Record, u *membership.User) (bool, error) {
-			if u.RunsOrganisation() || u.Stopped {
+			if u.IsOrganisationAdmin() || u.Stopped {
 				return false, nil
 			}
 			more, err := membership.Sweep(tx, c.Resources, rec, u)
@@ -190,7 +190,7 @@ func (f *users) finish(c *admin.Call, id string, w *wanted) (any, error) {
 // putInto puts a user into the groups that were written with it, and into no others.
 func (f *users) putInto(c *admin.Call, id string, groups []string) error {
 	return f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-		rec, u, ok, err := membership.Known(tx, c.Organisation(), id)
+		rec, u, ok, err := membership.FindUser(tx, c.Organisation(), id)
 		if err != nil || !ok {
 			return false, err
 		}
@@ -207,7 +207,7 @@ func (f *users) putInto(c *admin.Call, id string, groups []string) error {
 			if slices.Contains(u.Groups, g) || n >= readAtOnce/4 {
 				continue
 			}
-			if err := membership.Enter(tx, &rec, u, g); err != nil {
+			if err := membership.JoinGroup(tx, &rec, u, g); err != nil {
 				return false, err
 			}
 			n++
@@ -229,7 +229,7 @@ func (f *family) settle(c *admin.Call, ended map[[2]string]bool, last bool, ids 
 			next, more = done, false
 			s := &membership.Settling{Resources: c.Resources, Sealer: c.Sealer, Actor: c.Actor(), Rank: c.Caller.Rank, Ended: ended, RowsLeft: membership.RowsToSettle}
 			for next < len(ids) {
-				rec, u, ok, err := membership.Known(tx, c.Organisation(), ids[next])
+				rec, u, ok, err := membership.FindUser(tx, c.Organisation(), ids[next])
 				if err != nil {
 					return false, err
 				}
@@ -268,7 +268,7 @@ func (f *users) deleteUser(c *admin.Call) (any, error) {
 	if err := unchanged(c, rec); err != nil {
 		return nil, err
 	}
-	if err := c.Caller.Grantor().Grant("id", authority.Rights{Rank: membership.OrganisationRank(u.Role)}); err != nil {
+	if err := c.Caller.Grantor().Grant("id", authority.Permissions{Rank: membership.OrganisationRank(u.Role)}); err != nil {
 		return nil, err
 	}
 	seen := rec.Rev

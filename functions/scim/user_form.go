@@ -67,7 +67,7 @@ func (f *users) wanted(c *admin.Call, doc map[string]any, now *membership.User) 
 		}
 	}
 	w.role = roleOf(doc)
-	w.demoted = w.role == membership.Member && now.RunsOrganisation()
+	w.demoted = w.role == membership.Member && now.IsOrganisationAdmin()
 	more, err := f.groupsOf(c, w, doc)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func roleOf(doc map[string]any) (role string) {
 		default:
 			s = membership.Member
 		}
-		if membership.Above(s, role) {
+		if membership.IsHigher(s, role) {
 			role = s
 		}
 	}

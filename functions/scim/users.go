@@ -227,7 +227,7 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 				return false, err
 			}
 			if pending {
-				invited = &membership.Acceptance{Org: c.Organisation(), ID: invite, Shown: true, Claim: c.RequestID, Rows: 4 + identity.RowsOfKey, FirstName: w.first, LastName: w.last, Joined: f.handed(c)}
+				invited = &membership.Acceptance{Org: c.Organisation(), ID: invite, Verified: true, Claim: c.RequestID, Rows: 4 + identity.RowsOfKey, FirstName: w.first, LastName: w.last, OnJoin: f.handed(c)}
 			}
 		}
 		if invited != nil {
@@ -258,7 +258,7 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 		return id, err
 	}
 	return id, f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-		rec, u, ok, err := membership.Known(tx, c.Organisation(), id)
+		rec, u, ok, err := membership.FindUser(tx, c.Organisation(), id)
 		if err != nil || !ok {
 			return false, err
 		}
@@ -270,7 +270,7 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 // reports it. The user collects the key.
 func (f *users) handed(c *admin.Call) func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
 	return func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
-		_, _, err := membership.HandIfRequested(tx, c.Resources, c.Sealer, workspace, user, i)
+		_, _, err := membership.CreateUserKeyIfRequested(tx, c.Resources, c.Sealer, workspace, user, i)
 		return err
 	}
 }

@@ -240,7 +240,7 @@ func (f *family) delete(c *admin.Call) (any, error) {
 			return err
 		}
 		for _, by := range users[:min(len(users), mostGone)] {
-			if err := tx.Unuse(it.Ref(), by); err != nil {
+			if err := tx.RemoveUse(it.Ref(), by); err != nil {
 				return err
 			}
 		}

@@ -64,8 +64,8 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 		t.Errorf("%v references", n)
 	}
 	for _, key := range []string{admintest.WorkspaceA, admintest.WsAdminKey, admintest.MemberKey} {
-		h.Do("GET", path, key, nil).Refused(403, "AB03", "")
-		h.Do("POST", path, key, aws).Refused(403, "AB03", "")
+		h.Do("GET", path, key, nil).RequireFault(403, "AB03", "")
+		h.Do("POST", path, key, aws).RequireFault(403, "AB03", "")
 	}
 }
 
@@ -79,7 +79,7 @@ func foreignIsMissing(t *testing.T, h *admintest.Installation, method, below str
 	}
 	other := "0b9a2f6e-1111-4222-8333-444455556666"
 	got, missing := h.Do(method, path+"/"+id+action, admintest.OtherAdmin, body), h.Do(method, path+"/"+other+action, admintest.OtherAdmin, body)
-	if got.Status != 404 || got.Same() != missing.Same() {
+	if got.Status != 404 || got.Comparable() != missing.Comparable() {
 		t.Errorf("%s of another organization's: %d %s, of none: %s", method, got.Status, got.Body, missing.Body)
 	}
 }
@@ -147,9 +147,9 @@ func TestAuthConfigIsMergedMemberByMember(t *testing.T) {
 		t.Error(got)
 	}
 	h.Do("PUT", at, chief, `{"auth_config":{"vault_namespace":null}}`).OK()
-	h.Do("PUT", at, chief, `{"auth_config":{"vault_secret_id":null}}`).Refused(400, "AB01", "auth_config.vault_secret_id")
+	h.Do("PUT", at, chief, `{"auth_config":{"vault_secret_id":null}}`).RequireFault(400, "AB01", "auth_config.vault_secret_id")
 	// Another authentication method requires its fields and drops the others.
-	h.Do("PUT", at, chief, `{"auth_config":{"vault_auth_type":"token"}}`).Refused(400, "AB01", "auth_config.vault_token")
+	h.Do("PUT", at, chief, `{"auth_config":{"vault_auth_type":"token"}}`).RequireFault(400, "AB01", "auth_config.vault_token")
 	h.Do("PUT", at, chief, `{"auth_config":{"vault_auth_type":"token","vault_token":"hvs.another-token"}}`).OK()
 	if got := auth(); got != `{"masked_vault_token":"hv****en","vault_addr":"https://vault.example.com","vault_auth_type":"token"}` {
 		t.Error(got)
@@ -163,7 +163,7 @@ func TestAuthConfigIsMergedMemberByMember(t *testing.T) {
 	if got := h.Do("GET", at, chief, nil).OK().Text("manager_type"); got != "hashicorp_vault" {
 		t.Error(got)
 	}
-	h.Do("PUT", at, chief, `{"manager_type":"aws_sm"}`).Refused(400, "AB01", "")
+	h.Do("PUT", at, chief, `{"manager_type":"aws_sm"}`).RequireFault(400, "AB01", "")
 }
 
 func TestBadInputIsRefusedWithItsField(t *testing.T) {
@@ -217,10 +217,10 @@ func TestBadInputIsRefusedWithItsField(t *testing.T) {
 			at += "/" + id
 		}
 		t.Run(fmt.Sprint(n, c.field), func(t *testing.T) {
-			h.For(t).Do(c.method, at, chief, c.body).Refused(400, "AB01", c.field)
+			h.For(t).Do(c.method, at, chief, c.body).RequireFault(400, "AB01", c.field)
 		})
 	}
-	h.Do("POST", path, chief, aws).Refused(409, "AB07", "slug")
+	h.Do("POST", path, chief, aws).RequireFault(409, "AB07", "slug")
 	if n := h.Do("GET", path, chief, nil).OK().At("total"); n != 1.0 {
 		t.Errorf("%v references are stored", n)
 	}
@@ -270,7 +270,7 @@ func TestAReferenceIsVerified(t *testing.T) {
 	if last.Action != "manage" || last.ResourceID != id || last.ResourceType != "secret_references" {
 		t.Errorf("audit: %+v", last)
 	}
-	h.Do("POST", path+"/"+id+"/verify", admintest.OtherAdmin, nil).Refused(404, "AB08", "")
+	h.Do("POST", path+"/"+id+"/verify", admintest.OtherAdmin, nil).RequireFault(404, "AB08", "")
 }
 
 func TestListsFilter(t *testing.T) {
@@ -297,7 +297,7 @@ func TestSecretsStayAtTheirManager(t *testing.T) {
 		{vault, "vault_addr", "https://attacker.example.com", "vault_secret_id"},
 	} {
 		at := path + "/" + create(t, h, c.create)
-		h.Do("PUT", at, chief, fmt.Sprintf(`{"auth_config":{%q:%q}}`, c.field, c.value)).Refused(400, "AB01", "auth_config."+c.field)
+		h.Do("PUT", at, chief, fmt.Sprintf(`{"auth_config":{%q:%q}}`, c.field, c.value)).RequireFault(400, "AB01", "auth_config."+c.field)
 		h.Do("PUT", at, chief, fmt.Sprintf(`{"auth_config":{%q:%q,%q:"sent-again-0123456789"}}`, c.field, c.value, c.secret)).OK()
 		h.Do("DELETE", at, chief, nil).OK()
 	}

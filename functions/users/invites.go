@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/invited"
+	"gateway/shared/admin/acceptance"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
@@ -136,7 +136,7 @@ func mayInvite(c *admin.Call, form *membership.Invite) error {
 		return err
 	}
 	for i, to := range form.Workspaces {
-		if err := by.Grant(fmt.Sprintf("workspaces[%d].role", i), membership.Rights(identity.Rank(to.Role))); err != nil {
+		if err := by.Grant(fmt.Sprintf("workspaces[%d].role", i), membership.PermissionsOf(identity.Rank(to.Role))); err != nil {
 			return err
 		}
 	}
@@ -305,7 +305,7 @@ func (f *family) accept(c *admin.Call) (any, error) {
 	if token == "" {
 		return nil, fault.Invalid("token", "is required: the token of the link")
 	}
-	a, err := invited.Accept(c, token, c.Body.Text("first_name"), c.Body.Text("last_name"))
+	a, err := acceptance.Accept(c, token, c.Body.Text("first_name"), c.Body.Text("last_name"))
 	if err != nil {
 		return nil, err
 	}

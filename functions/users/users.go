@@ -90,14 +90,14 @@ func byHand(c *admin.Call, tx *resource.Tx) error {
 
 // matches compares an address as it is stored, in one spelling.
 func matches(c *admin.Call, row *resource.Row) bool {
-	return (!c.Query.HasValue("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.HasValue("email") || row.Fields["email"] == membership.Spelled(c.Query.Text("email")))
+	return (!c.Query.HasValue("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.HasValue("email") || row.Fields["email"] == membership.NormalizeEmail(c.Query.Text("email")))
 }
 
 // allWorkspaces is the name under which a call stores the ids of all workspaces.
 const allWorkspaces = "all workspaces"
 
 func workspaces(c *admin.Call, it item) any {
-	if !it.Form.RunsOrganisation() {
+	if !it.Form.IsOrganisationAdmin() {
 		return admin.OrEmpty(it.Form.Workspaces)
 	}
 	if ids := c.Value(allWorkspaces); ids != nil {
@@ -165,7 +165,7 @@ func (f *family) remove(c *admin.Call) (any, error) {
 			if !c.Caller.AtLeast(admin.Owner) {
 				return false, admin.Denied()
 			}
-			if err := membership.RefuseVoucher(tx, it.Record); err != nil {
+			if err := membership.CheckNotResponsible(tx, it.Record); err != nil {
 				return false, err
 			}
 		}
@@ -224,7 +224,7 @@ func (f *family) setOwnership(c *admin.Call) (any, error) {
 			return err
 		}
 		if !owner {
-			if err := membership.RefuseVoucher(tx, it.Record); err != nil {
+			if err := membership.CheckNotResponsible(tx, it.Record); err != nil {
 				return err
 			}
 		}

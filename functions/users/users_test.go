@@ -75,14 +75,14 @@ func handKey(t testing.TB, h *admintest.Installation, user, workspace string) (i
 	t.Helper()
 	sc := store.Scope{Org: admintest.Org, Workspace: workspace}
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
-		if _, err := membership.Holds(tx, sc, user, "user_id"); err != nil {
+		if _, err := membership.CheckKeyOwner(tx, sc, user, "user_id"); err != nil {
 			return err
 		}
 		rec, _, _, err := membership.ByID(tx, sc, user)
 		if err != nil {
 			return err
 		}
-		k, _, err := membership.Hand(tx, h.Resources, nil, sc, &rec, nil, identity.RankOwner, "test")
+		k, _, err := membership.CreateUserKey(tx, h.Resources, nil, sc, &rec, nil, identity.RankOwner, "test")
 		if err == nil {
 			id = k.ID
 		}
@@ -123,7 +123,7 @@ func TestFamilyChecks(t *testing.T) {
 	for path, one := range map[string]string{"/admin/users/": id, "/users/invites/": invite} {
 		for _, call := range [][2]string{{"GET", ""}, {"DELETE", ""}} {
 			foreign, missing := h.Do(call[0], path+one, admintest.OtherAdmin, nil), h.Do(call[0], path+resource.NewID(), admintest.OtherAdmin, nil)
-			if foreign.Status != 404 || foreign.Same() != missing.Same() {
+			if foreign.Status != 404 || foreign.Comparable() != missing.Comparable() {
 				t.Errorf("%s %s: %s", call[0], path, foreign.Body)
 			}
 		}
@@ -167,13 +167,13 @@ func TestRolesOfUsersAreChanged(t *testing.T) {
 	t.Parallel()
 	h, _ := newInstallation(t)
 	owner, ann := addUser(t, h, "owner@example.com", membership.Owner), addUser(t, h, "ann@example.com", membership.Member, h.One)
-	put := func(id, body string) admintest.Answer { return h.Do("PUT", "/admin/users/"+id, chief, body) }
+	put := func(id, body string) admintest.Response { return h.Do("PUT", "/admin/users/"+id, chief, body) }
 	put(ann, `{"role":"member"}`).OK() // as it is
-	put(ann, `{"role":"owner"}`).Refused(400, "AB01", "role")
-	put(ann, `{}`).Refused(400, "AB01", "role")
-	put(ann, `{"role":null}`).Refused(400, "AB01", "role")
+	put(ann, `{"role":"owner"}`).RequireFault(400, "AB01", "role")
+	put(ann, `{}`).RequireFault(400, "AB01", "role")
+	put(ann, `{"role":null}`).RequireFault(400, "AB01", "role")
 	for _, role := range []string{"admin", "member"} {
-		put(owner, `{"role":"`+role+`"}`).Refused(403, "AB03", "role")
+		put(owner, `{"role":"`+role+`"}`).RequireFault(403, "AB03", "role")
 	}
 	if got := string(put(ann, `{"role":"admin"}`).OK().Body); got != "{}" {
 		t.Errorf("answered %s", got)
@@ -209,7 +209,7 @@ func TestRemovedUsersLoseMembershipsAndKeys(t *testing.T) {
 			t.Errorf("a membership is left: %v", err)
 		}
 	}
-	h.Do("GET", "/admin/users/"+ann, chief, nil).Refused(404, "AB08", "")
+	h.Do("GET", "/admin/users/"+ann, chief, nil).RequireFault(404, "AB08", "")
 	addUser(t, h, "ann@example.com", membership.Member)
 	changes := 0
 	for _, e := range h.Audit() {
@@ -241,7 +241,7 @@ func TestTheLastOwnerStays(t *testing.T) {
 		if status[0] == 200 {
 			left = b
 		}
-		h.Do("DELETE", "/admin/users/"+left, chief, nil).Refused(403, "AB03", "")
+		h.Do("DELETE", "/admin/users/"+left, chief, nil).RequireFault(403, "AB03", "")
 		got := h.Do("GET", "/admin/users/"+left, chief, nil).OK()
 		_, member, err := h.Resources.Get(t.Context(), store.Scope{Org: admintest.Org, Workspace: h.One}, membership.KindMember, left)
 		if got.Text("role") != "owner" || !member || err != nil {
@@ -255,7 +255,7 @@ func TestOwnershipIsGrantedAndTransferred(t *testing.T) {
 	t.Parallel()
 	h, _ := newInstallation(t)
 	ann, bob := addUser(t, h, "ann@example.com", membership.Member, h.One), addUser(t, h, "bob@example.com", membership.Admin)
-	owner := func(id string, is bool) admintest.Answer {
+	owner := func(id string, is bool) admintest.Response {
 		return h.Do("PUT", "/admin/users/"+id+"/ownership", chief, fmt.Sprintf(`{"owner":%t}`, is))
 	}
 	role := func(id, want string) {
@@ -264,30 +264,30 @@ func TestOwnershipIsGrantedAndTransferred(t *testing.T) {
 			t.Errorf("the role is %s, want %s", got, want)
 		}
 	}
-	owner(ann, false).Refused(400, "AB01", "owner")
+	owner(ann, false).RequireFault(400, "AB01", "owner")
 	owner(ann, true).OK()
-	owner(ann, true).Refused(400, "AB01", "owner")
+	owner(ann, true).RequireFault(400, "AB01", "owner")
 	role(ann, "owner")
-	owner(ann, false).Refused(403, "AB03", "")
-	h.Do("DELETE", "/users/"+ann, chief, nil).Refused(403, "AB03", "")
-	h.Do("PUT", "/users/"+ann, chief, `{"role":"member"}`).Refused(403, "AB03", "role")
+	owner(ann, false).RequireFault(403, "AB03", "")
+	h.Do("DELETE", "/users/"+ann, chief, nil).RequireFault(403, "AB03", "")
+	h.Do("PUT", "/users/"+ann, chief, `{"role":"member"}`).RequireFault(403, "AB03", "role")
 	role(ann, "owner")
 	h.Do("PUT", "/users/"+bob+"/ownership", chief, `{"owner":true}`).OK()
 	owner(ann, false).OK()
 	role(ann, "admin")
 	role(bob, "owner")
 	h.Do("DELETE", "/users/"+ann, chief, nil).OK()
-	owner(ann, true).Refused(404, "AB08", "")
-	h.Do("DELETE", "/users/"+bob, chief, nil).Refused(403, "AB03", "")
+	owner(ann, true).RequireFault(404, "AB08", "")
+	h.Do("DELETE", "/users/"+bob, chief, nil).RequireFault(403, "AB03", "")
 
-	h.Do("PUT", "/admin/users/"+bob+"/ownership", admintest.OtherAdmin, `{"owner":false}`).Refused(404, "AB08", "")
+	h.Do("PUT", "/admin/users/"+bob+"/ownership", admintest.OtherAdmin, `{"owner":false}`).RequireFault(404, "AB08", "")
 	role(bob, "owner")
 	// An admin of the organization neither makes owners nor removes them; an owner does.
 	caller := h.Caller(chief)
 	caller.UserID, caller.Role = resource.NewID(), admin.Admin
 	h.SetCaller("boss", caller)
-	h.Do("PUT", "/users/"+bob+"/ownership", "boss", `{"owner":false}`).Refused(403, "AB03", "")
-	h.Do("DELETE", "/users/"+bob, "boss", nil).Refused(403, "AB03", "")
+	h.Do("PUT", "/users/"+bob+"/ownership", "boss", `{"owner":false}`).RequireFault(403, "AB03", "")
+	h.Do("DELETE", "/users/"+bob, "boss", nil).RequireFault(403, "AB03", "")
 	carl := addUser(t, h, "carl@example.com", membership.Member)
 	caller.Role = admin.Owner
 	h.SetCaller("boss", caller)
@@ -389,12 +389,12 @@ func TestAnInvitationIsSentAndAcceptedOnce(t *testing.T) {
 			t.Errorf("the page of a dead link: %s", page.Body)
 		}
 	}
-	missing := h.Do("POST", "/invites/accept", "", `{"token":"`+strings.Repeat("x", 43)+`"}`).Refused(404, "AB08", "token")
-	if again := h.Do("POST", "/users/invites/accept", "", `{"token":"`+token+`"}`); again.Same() != missing.Same() {
+	missing := h.Do("POST", "/invites/accept", "", `{"token":"`+strings.Repeat("x", 43)+`"}`).RequireFault(404, "AB08", "token")
+	if again := h.Do("POST", "/users/invites/accept", "", `{"token":"`+token+`"}`); again.Comparable() != missing.Comparable() {
 		t.Errorf("a used token: %s", again.Body)
 	}
-	h.Do("POST", "/invites/accept", "", nil).Refused(400, "AB01", "token")
-	h.Do("POST", "/invites", chief, invitation1(h, "")).Refused(409, "AB07", "email") // a user
+	h.Do("POST", "/invites/accept", "", nil).RequireFault(400, "AB01", "token")
+	h.Do("POST", "/invites", chief, invitation1(h, "")).RequireFault(409, "AB07", "email") // a user
 	log, err := json.Marshal(h.Audit())
 	if err != nil || strings.Contains(string(log), token) || !strings.Contains(string(log), `"action":"accept"`) || !strings.Contains(string(log), user) {
 		t.Errorf("the audit log: %v %s", err, log)
@@ -407,29 +407,29 @@ func TestInvitationsEnd(t *testing.T) {
 	var mu sync.Mutex
 	clock := func() time.Time { mu.Lock(); defer mu.Unlock(); return at }
 	h := newInstallationAt(t, clock)
-	post := func() admintest.Answer { return h.Do("POST", "/invites", chief, invitation1(h, "")) }
-	accept := func(link string) admintest.Answer {
+	post := func() admintest.Response { return h.Do("POST", "/invites", chief, invitation1(h, "")) }
+	accept := func(link string) admintest.Response {
 		return h.Do("POST", "/invites/accept", "", `{"token":"`+tokenOf(t, link)+`"}`)
 	}
 	first := post().OK()
-	post().Refused(409, "AB07", "email")
+	post().RequireFault(409, "AB07", "email")
 	sent := h.Do("POST", "/invites/"+first.Text("id")+"/resend", chief, nil).OK().Text("inviteLink")
-	accept(first.Text("invite_link")).Refused(404, "AB08", "token")
+	accept(first.Text("invite_link")).RequireFault(404, "AB08", "token")
 
 	mu.Lock()
 	at = at.Add(membership.InviteTTL)
 	mu.Unlock()
-	accept(sent).Refused(404, "AB08", "token")
+	accept(sent).RequireFault(404, "AB08", "token")
 	if got := h.Do("GET", "/invites/"+first.Text("id"), chief, nil).OK().Text("status"); got != "expired" {
 		t.Errorf("status %s", got)
 	}
 	second := post().OK() // an expired one is not in the way
-	h.Do("POST", "/invites/"+first.Text("id")+"/resend", chief, nil).Refused(409, "AB07", "id")
+	h.Do("POST", "/invites/"+first.Text("id")+"/resend", chief, nil).RequireFault(409, "AB07", "id")
 	if got := string(h.Do("DELETE", "/admin/users/invites/"+second.Text("id"), chief, nil).OK().Body); got != "{}" {
 		t.Errorf("answered %s", got)
 	}
-	accept(second.Text("invite_link")).Refused(404, "AB08", "token")
-	h.Do("DELETE", "/admin/users/invites/"+second.Text("id"), chief, nil).Refused(409, "AB07", "id")
+	accept(second.Text("invite_link")).RequireFault(404, "AB08", "token")
+	h.Do("DELETE", "/admin/users/invites/"+second.Text("id"), chief, nil).RequireFault(409, "AB07", "id")
 	third := post().OK()
 	accept(third.Text("invite_link")).OK()
 	h.Do("POST", "/invites", chief, `{"email":"fay@example.com","role":"admin"}`).OK()
@@ -451,7 +451,7 @@ func newInstallationAt(t testing.TB, now func() time.Time) *admintest.Installati
 	}
 	t.Cleanup(func() { s.Close() })
 	r := resource.New(s, resource.Embedded(), resource.Clock(now))
-	return admintest.Over(t, s, r, New(Deps{PublicURL: "https://gateway.example.com/v1"}))
+	return admintest.NewWithStore(t, s, r, New(Deps{PublicURL: "https://gateway.example.com/v1"}))
 }
 
 func TestBadInvitationsAreRefusedWithTheirFields(t *testing.T) {
@@ -473,7 +473,7 @@ func TestBadInvitationsAreRefusedWithTheirFields(t *testing.T) {
 		if a := h.Do("POST", "/users/invites", chief, body); a.Status == 200 {
 			t.Errorf("accepted: %s", body)
 		} else {
-			a.Refused(400, "AB01", field)
+			a.RequireFault(400, "AB01", field)
 		}
 	}
 	if got := h.Do("GET", "/users/invites", chief, nil).OK(); got.At("total") != 0.0 {
@@ -496,7 +496,7 @@ func TestALargeInvitationIsAcceptedByOneCall(t *testing.T) {
 	}
 	link := h.Do("POST", "/invites", chief, `{"email":"ann@example.com","role":"member","workspace_api_key_details":{"scopes":["completions.write"]},"workspaces":[`+strings.Join(entries, ",")+`]}`).OK().Text("invite_link")
 	var wg sync.WaitGroup
-	answers := make([]admintest.Answer, 4)
+	answers := make([]admintest.Response, 4)
 	for i := range answers {
 		wg.Go(func() { answers[i] = h.Do("POST", "/invites/accept", "", `{"token":"`+tokenOf(t, link)+`"}`) })
 	}
@@ -534,11 +534,11 @@ func TestUsersByTheIdentityProviderAlone(t *testing.T) {
 	t.Parallel()
 	h, _ := newInstallation(t)
 	id := addUser(t, h, "ann@example.com", membership.Member)
-	h.Govern(tenant.Settings{Scim: tenant.Scim{ScimOnly: true}})
-	h.Do("POST", "/admin/users/invites", admintest.AdminKey, `{"email":"new@example.com","role":"admin"}`).Refused(409, "AB07", "")
-	h.Do("PUT", "/admin/users/"+id, admintest.AdminKey, `{"role":"admin"}`).Refused(409, "AB07", "")
-	h.Do("PUT", "/admin/users/"+id+"/ownership", admintest.AdminKey, `{"owner":true}`).Refused(409, "AB07", "")
-	h.Do("DELETE", "/admin/users/"+id, admintest.AdminKey, nil).Refused(409, "AB07", "")
+	h.SetSettings(tenant.Settings{Scim: tenant.Scim{ScimOnly: true}})
+	h.Do("POST", "/admin/users/invites", admintest.AdminKey, `{"email":"new@example.com","role":"admin"}`).RequireFault(409, "AB07", "")
+	h.Do("PUT", "/admin/users/"+id, admintest.AdminKey, `{"role":"admin"}`).RequireFault(409, "AB07", "")
+	h.Do("PUT", "/admin/users/"+id+"/ownership", admintest.AdminKey, `{"owner":true}`).RequireFault(409, "AB07", "")
+	h.Do("DELETE", "/admin/users/"+id, admintest.AdminKey, nil).RequireFault(409, "AB07", "")
 	if got := h.Do("GET", "/admin/users/"+id, admintest.AdminKey, nil).OK().Text("role"); got != membership.Member {
 		t.Errorf("role %s", got)
 	}

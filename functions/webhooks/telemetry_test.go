@@ -31,8 +31,8 @@ func TestDestinationsStoreTheirHeadersSealed(t *testing.T) {
 	for _, of := range []struct{ method, body string }{{"GET", ""}, {"PUT", `{"name":"x"}`}, {"DELETE", ""}} {
 		for _, stranger := range []string{admintest.OtherAdmin, admintest.WorkspaceB} {
 			there, missing := h.Do(of.method, telemetryPath+"/"+id, stranger, of.body), h.Do(of.method, telemetryPath+"/00000000-0000-4000-8000-000000000000", stranger, of.body)
-			if there.Same() != missing.Same() || there.Status != 404 {
-				t.Errorf("%s by a stranger: %s, of a missing one %s", of.method, there.Same(), missing.Same())
+			if there.Comparable() != missing.Comparable() || there.Status != 404 {
+				t.Errorf("%s by a stranger: %s, of a missing one %s", of.method, there.Comparable(), missing.Comparable())
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func TestHeadersOfDestinationsStayAtTheirEndpoint(t *testing.T) {
 	t.Parallel()
 	h := newInstallation(t)
 	at := telemetryPath + "/" + h.Do("POST", telemetryPath, key, goodDestination).OK().Text("id")
-	h.Do("PUT", at, key, `{"endpoint":"https://attacker.example.com"}`).Refused(400, "AB01", "endpoint")
+	h.Do("PUT", at, key, `{"endpoint":"https://attacker.example.com"}`).RequireFault(400, "AB01", "endpoint")
 	h.Do("PUT", at, key, `{"endpoint":"https://collector.example.com/otlp/","name":"y"}`).OK()
 	h.Do("PUT", at, key, `{"endpoint":"https://other.example.com","headers":"authorization=Bearer%20again"}`).OK()
 	h.Do("PUT", at, key, `{"endpoint":"https://collector.example.com","headers":null}`).OK()
@@ -86,13 +86,13 @@ func TestContentNeedsTheRightToReadAllBodies(t *testing.T) {
 	t.Parallel()
 	no := false
 	for name, c := range map[string]struct {
-		rights tenant.Rights
+		rights tenant.RolePermissions
 		scopes []string
 		denied bool
 	}{
 		"all rights":             {denied: false},
-		"no bodies":              {rights: tenant.Rights{ManagersViewLogs: &no}, denied: true},
-		"no data of others":      {rights: tenant.Rights{ManagersViewAllData: &no}, denied: true},
+		"no bodies":              {rights: tenant.RolePermissions{ManagersViewLogs: &no}, denied: true},
+		"no data of others":      {rights: tenant.RolePermissions{ManagersViewAllData: &no}, denied: true},
 		"a key that reads none":  {scopes: []string{"workspace_telemetry.create", "workspace_telemetry.update"}, denied: true},
 		"a key that reads logs":  {scopes: []string{"workspace_telemetry.create", "workspace_telemetry.update", "logs.view"}, denied: false},
 		"a key that lists alone": {scopes: []string{"workspace_telemetry.create", "workspace_telemetry.update", "logs.list"}, denied: true},
@@ -107,11 +107,11 @@ func TestContentNeedsTheRightToReadAllBodies(t *testing.T) {
 				of.Scopes = admintest.ScopeList(c.scopes)
 				h.SetCaller(by, of)
 			}
-			h.Govern(tenant.Settings{Rights: c.rights})
-			try := func(a admintest.Answer) {
+			h.SetSettings(tenant.Settings{RolePermissions: c.rights})
+			try := func(a admintest.Response) {
 				t.Helper()
 				if c.denied {
-					a.Refused(403, "AB03", "include_content")
+					a.RequireFault(403, "AB03", "include_content")
 				} else {
 					a.OK()
 				}

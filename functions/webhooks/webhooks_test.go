@@ -143,8 +143,8 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 				body = of.body
 			}
 			missing := h.Do(of.method, path+"/3f0c2f4e-5a3c-4d0e-9b0a-2f6d1a7c9e11"+of.suffix, stranger, body)
-			if there := h.Do(of.method, path+"/"+id+of.suffix, stranger, body); there.Same() != missing.Same() || there.Status != 404 {
-				t.Errorf("%s %s: %s, of a missing one %s", of.method, of.suffix, there.Same(), missing.Same())
+			if there := h.Do(of.method, path+"/"+id+of.suffix, stranger, body); there.Comparable() != missing.Comparable() || there.Status != 404 {
+				t.Errorf("%s %s: %s, of a missing one %s", of.method, of.suffix, there.Comparable(), missing.Comparable())
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func TestAnswersArePinned(t *testing.T) {
 }
 
 // is fails the test unless the answer has a status.
-func is(t *testing.T, status int, a admintest.Answer) {
+func is(t *testing.T, status int, a admintest.Response) {
 	t.Helper()
 	if a.Status != status {
 		t.Errorf("status %d, not %d: %s", a.Status, status, a.Body)

@@ -123,7 +123,7 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 		return err
 	}
 	return admin.Drain(c, sc, membership.KindMember, rowsOfMember, func(tx *resource.Tx, rec *resource.Record) error {
-		more, err := membership.Leave(tx, c.Resources, rec, c.Actor())
+		more, err := membership.EndMembership(tx, c.Resources, rec, c.Actor())
 		if more {
 			return fault.New(fault.Conflict, "", "Keys were created in the workspace while it was deleted; try again")
 		}
@@ -178,7 +178,7 @@ func release(tx *resource.Tx, rec *resource.Record) error {
 		if err := json.Unmarshal(rec.Body, &k); err != nil {
 			return errors.Join(errStored(rec), err)
 		}
-		identity.Unstage(tx, rec, &k)
+		identity.StageDelete(tx, rec, &k)
 		for kind, at := range identity.DueTimes(&k) {
 			if err := resource.Unschedule(tx, kind, at, rec.Ref()); err != nil {
 				return err
@@ -190,7 +190,7 @@ func release(tx *resource.Tx, rec *resource.Record) error {
 			return err
 		}
 		of := resource.Ref{Scope: in.IntegrationScope(rec.Scope), Kind: provider.KindIntegration, ID: in.IntegrationID}
-		return tx.Unuse(of, rec.Ref())
+		return tx.RemoveUse(of, rec.Ref())
 	case exportrow.Kind: // ends the run that writes into it
 		tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: exportrow.Run(rec.Scope, rec.ID)}}, nil)
 	case mcp.KindServer:

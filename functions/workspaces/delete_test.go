@@ -78,7 +78,7 @@ func TestNothingOfADeletedWorkspaceGoesOn(t *testing.T) {
 	if left(h.One) != all || left(h.Two) != all {
 		t.Fatal(left(h.One), left(h.Two))
 	}
-	h.Do("DELETE", "/workspaces/"+h.One, key, `{"name":"One"}`).Refused(409, "AB07", "")
+	h.Do("DELETE", "/workspaces/"+h.One, key, `{"name":"One"}`).RequireFault(409, "AB07", "")
 	if left(h.One) != all {
 		t.Errorf("a refused deletion leaves %d of %d", left(h.One), all)
 	}

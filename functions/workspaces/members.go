@@ -33,7 +33,7 @@ func (f *family) describeMembers() *admin.Collection[membership.Membership] {
 		List: admin.List{Query: []admin.Field{
 			{Name: "role", Type: admin.String, Enum: memberRoles, Doc: "Only those with this role."}, {Name: "email", Type: admin.String, Max: 254, Doc: "Only the one with this address."},
 		}, Match: func(c *admin.Call, row *resource.Row) bool {
-			return (!c.Query.HasValue("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.HasValue("email") || row.Fields["email"] == membership.Spelled(c.Query.Text("email")))
+			return (!c.Query.HasValue("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.HasValue("email") || row.Fields["email"] == membership.NormalizeEmail(c.Query.Text("email")))
 		}},
 		Fields: []admin.Field{{Name: "email", Fixed: true}, {Name: "role", Enum: memberRoles}},
 		Computed: []admin.ComputedField[membership.Membership]{
@@ -117,13 +117,13 @@ func names(c *admin.Call, items []member, objects []admin.Members) error {
 
 // within returns an error if a role of the workspace is above the caller's own.
 func within(c *admin.Call, role string) error {
-	return c.Caller.Grantor().Grant("", authority.Rights{Rank: identity.Rank(role)})
+	return c.Caller.Grantor().Grant("", authority.Permissions{Rank: identity.Rank(role)})
 }
 
 // mayGive returns an error unless the caller may give a role of the workspace, with all
 // that the role allows.
 func mayGive(c *admin.Call, field, role string) error {
-	return c.Caller.Grantor().Grant(field, membership.Rights(identity.Rank(role)))
+	return c.Caller.Grantor().Grant(field, membership.PermissionsOf(identity.Rank(role)))
 }
 
 func (f *family) addMembers(c *admin.Call) (any, error) {
@@ -212,7 +212,7 @@ func (f *family) addMember(c *admin.Call, tx *resource.Tx, id, role, field strin
 	if err != nil || !creates {
 		return err
 	}
-	_, _, err = membership.Hand(tx, c.Resources, c.Sealer, c.Scope, &user, nil, c.Caller.Rank, c.Actor())
+	_, _, err = membership.CreateUserKey(tx, c.Resources, c.Sealer, c.Scope, &user, nil, c.Caller.Rank, c.Actor())
 	return err
 }
 
@@ -256,7 +256,7 @@ func (f *family) removeMember(c *admin.Call) (any, error) {
 			return false, err
 		}
 		begun = true
-		return membership.Leave(tx, c.Resources, it.Record, c.Actor())
+		return membership.EndMembership(tx, c.Resources, it.Record, c.Actor())
 	})
 }
 

@@ -94,7 +94,7 @@ func TestMembersJoinAndLeaveWithTheirKeys(t *testing.T) {
 			if keysIn(t, h, h.One, id) != 0 {
 				t.Error("a key outlived the membership")
 			}
-			h.Do("GET", at+"/"+id, key, nil).Refused(404, "AB08", "")
+			h.Do("GET", at+"/"+id, key, nil).RequireFault(404, "AB08", "")
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestManyJoinInOneCall(t *testing.T) {
 	if got := h.Do("GET", "/workspaces/"+h.One+"/users", key, nil).OK().At("total"); got != 40.0 {
 		t.Errorf("%v members", got)
 	}
-	h.Do("POST", "/workspaces/"+h.Two+"/users", key, `{"users":[`+strings.Join(entries, ",")+`,`+entry(resource.NewID(), "member")+`]}`).Refused(400, "AB01", "users[40].id")
+	h.Do("POST", "/workspaces/"+h.Two+"/users", key, `{"users":[`+strings.Join(entries, ",")+`,`+entry(resource.NewID(), "member")+`]}`).RequireFault(400, "AB01", "users[40].id")
 	if got := h.Do("GET", "/workspaces/"+h.Two+"/users", key, nil).OK().At("total"); got != 0.0 {
 		t.Errorf("a refused call added %v members", got)
 	}
@@ -142,14 +142,14 @@ func TestRolesAreBoundedByTheCallers(t *testing.T) {
 			h.Do("DELETE", at+"/"+new1, key, nil)
 		}
 	}
-	h.Do("PUT", at+"/"+boss, admintest.ManagerKey, `{"role":"member"}`).Refused(403, "AB03", "")
-	h.Do("POST", at, admintest.ManagerKey, `{"users":[`+entry(boss, "member")+`]}`).Refused(403, "AB03", "")
-	h.Do("DELETE", at+"/"+boss, admintest.ManagerKey, nil).Refused(403, "AB03", "")
+	h.Do("PUT", at+"/"+boss, admintest.ManagerKey, `{"role":"member"}`).RequireFault(403, "AB03", "")
+	h.Do("POST", at, admintest.ManagerKey, `{"users":[`+entry(boss, "member")+`]}`).RequireFault(403, "AB03", "")
+	h.Do("DELETE", at+"/"+boss, admintest.ManagerKey, nil).RequireFault(403, "AB03", "")
 	for body, field := range map[string]string{`{}`: "users", `{"users":[]}`: "users", `{"users":[{}]}`: "users[0].id", `{"users":[{"id":"x","role":"owner"}]}`: "users[0].role", `{"users":[` + entry(mate, "member") + `,` + entry(mate, "admin") + `]}`: "users[1].id"} {
-		h.Do("POST", at, key, body).Refused(400, "AB01", field)
+		h.Do("POST", at, key, body).RequireFault(400, "AB01", field)
 	}
 	foreign, missing := h.Do("GET", at+"/"+mate, admintest.OtherAdmin, nil), h.Do("GET", at+"/"+resource.NewID(), admintest.OtherAdmin, nil)
-	if foreign.Status != 404 || foreign.Same() != missing.Same() {
+	if foreign.Status != 404 || foreign.Comparable() != missing.Comparable() {
 		t.Errorf("%s", foreign.Body)
 	}
 }
@@ -163,7 +163,7 @@ func TestWorkspacesBeginAndEndWithTheirMembers(t *testing.T) {
 	if got := h.Do("GET", at+"/users/"+ann, key, nil).OK().Text("role"); got != "admin" {
 		t.Errorf("role %s", got)
 	}
-	h.Do("POST", "/workspaces", key, `{"name":"Other","users":["`+resource.NewID()+`"]}`).Refused(400, "AB01", "users[0]")
+	h.Do("POST", "/workspaces", key, `{"name":"Other","users":["`+resource.NewID()+`"]}`).RequireFault(400, "AB01", "users[0]")
 	h.Do("DELETE", at, key, `{"name":"New"}`).OK()
 	err := h.Resources.Change(t.Context(), org, func(tx *resource.Tx) error {
 		_, u, _, err := membership.ByID(tx, org, ann)

@@ -12,7 +12,7 @@ func TestMetadataFollowsTheSchemaOfTheOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newInstallation(t)
 	blue := "blue"
-	h.Govern(tenant.Settings{WorkspaceMetadata: &tenant.MetadataSchema{Type: "object", Required: []string{"team", "color"}, Properties: map[string]tenant.MetadataMember{
+	h.SetSettings(tenant.Settings{WorkspaceMetadata: &tenant.MetadataSchema{Type: "object", Required: []string{"team", "color"}, Properties: map[string]tenant.MetadataMember{
 		"team": {Type: "string", Enum: []string{"data", "web"}}, "color": {Type: "string", Default: &blue}, "cost": {Type: "string", Pattern: "^[0-9]{4}$"},
 	}}})
 	const path = "/admin/workspaces"
@@ -26,7 +26,7 @@ func TestMetadataFollowsTheSchemaOfTheOrganisation(t *testing.T) {
 	} {
 		got := h.Do("POST", path, key, body)
 		for _, field := range fields {
-			got.Refused(400, "AB01", field)
+			got.RequireFault(400, "AB01", field)
 		}
 	}
 	if got := h.Do("GET", path+"?exact_name=A", key, nil).OK(); got.At("total") != 0.0 {
@@ -37,12 +37,12 @@ func TestMetadataFollowsTheSchemaOfTheOrganisation(t *testing.T) {
 		t.Errorf("%s", made.Body)
 	}
 	at := path + "/" + made.Text("id")
-	h.Do("PUT", at, key, `{"defaults":{"metadata":{"team":"data"}}}`).Refused(400, "AB01", "defaults.metadata.color")
-	h.Do("PUT", at, key, `{"defaults":null}`).Refused(400, "AB01", "defaults.metadata.team")
+	h.Do("PUT", at, key, `{"defaults":{"metadata":{"team":"data"}}}`).RequireFault(400, "AB01", "defaults.metadata.color")
+	h.Do("PUT", at, key, `{"defaults":null}`).RequireFault(400, "AB01", "defaults.metadata.team")
 	h.Do("PUT", at, key, `{"defaults":{"metadata":{"team":"web","color":"red","cost":"0042"}}}`).OK()
 	// Resources created before the schema are not checked until their metadata changes.
 	h.Do("PUT", path+"/"+h.One, key, `{"description":"old"}`).OK()
-	h.Do("PUT", path+"/"+h.One, key, `{"defaults":{"metadata":{"a":"b"}}}`).Refused(400, "AB01", "defaults.metadata.team")
+	h.Do("PUT", path+"/"+h.One, key, `{"defaults":{"metadata":{"a":"b"}}}`).RequireFault(400, "AB01", "defaults.metadata.team")
 	h.Do("POST", path, admintest.OtherAdmin, `{"name":"A"}`).OK()
 }
 

@@ -60,5 +60,5 @@ func TestResetOfUsageMakesAWorkspaceActiveAgain(t *testing.T) {
 	if reset := a.Text("usage_limits", "0", "last_reset_at"); reset != a.Text("last_reset_at") || len(reset) != len("2026-01-31T15:04:05.000Z") {
 		t.Errorf("reset at %q", reset)
 	}
-	h.Do("PUT", at, key, `{"reset_usage":"yes"}`).Refused(400, "AB01", "reset_usage")
+	h.Do("PUT", at, key, `{"reset_usage":"yes"}`).RequireFault(400, "AB01", "reset_usage")
 }

@@ -48,7 +48,7 @@ func TestForeignWorkspaceIsAMissingOne(t *testing.T) {
 				}
 				foreign := h.Do(call[0], "/workspaces/"+id, caller, body)
 				missing := h.Do(call[0], "/workspaces/"+resource.NewID(), caller, body)
-				if foreign.Same() != missing.Same() || foreign.Status != 404 {
+				if foreign.Comparable() != missing.Comparable() || foreign.Status != 404 {
 					t.Errorf("%s as %s: %s | %s", call[0], caller, foreign.Body, missing.Body)
 				}
 			}
@@ -63,14 +63,14 @@ func TestForeignWorkspaceIsAMissingOne(t *testing.T) {
 func TestOnlyAdminsChangeAWorkspaceAndOnlyTheOrganisationMakesOne(t *testing.T) {
 	h := newInstallation(t)
 	for _, k := range []string{admintest.MemberKey, admintest.ManagerKey} {
-		h.Do("PUT", "/workspaces/"+h.One, k, `{"description":"x"}`).Refused(403, "AB03", "")
+		h.Do("PUT", "/workspaces/"+h.One, k, `{"description":"x"}`).RequireFault(403, "AB03", "")
 	}
 	for _, k := range []string{admintest.WsAdminKey, admintest.WorkspaceA, key} {
 		h.Do("PUT", "/workspaces/"+h.One, k, `{"description":"x"}`).OK()
 	}
 	for _, k := range []string{admintest.WsAdminKey, admintest.WorkspaceA} {
-		h.Do("POST", "/workspaces", k, `{"name":"x"}`).Refused(403, "AB03", "")
-		h.Do("DELETE", "/workspaces/"+h.One, k, `{"name":"One"}`).Refused(403, "AB03", "")
+		h.Do("POST", "/workspaces", k, `{"name":"x"}`).RequireFault(403, "AB03", "")
+		h.Do("DELETE", "/workspaces/"+h.One, k, `{"name":"One"}`).RequireFault(403, "AB03", "")
 	}
 }
 
@@ -130,9 +130,9 @@ func TestLimitsAndDefaultsAreThreeState(t *testing.T) {
 		`{"defaults":{"input_guardrails":["pg-none"]}}`:                      "defaults.input_guardrails[0]",
 		`{"name":"` + strings.Repeat("x", 256) + `"}`:                        "name",
 	} {
-		h.Do("PUT", at, key, body).Refused(400, "AB01", field)
+		h.Do("PUT", at, key, body).RequireFault(400, "AB01", field)
 	}
-	h.Do("POST", "/workspaces", key, `{"name":"n","defaults":{"user_api_key_config":"pc-none"}}`).Refused(400, "AB01", "defaults.user_api_key_config")
+	h.Do("POST", "/workspaces", key, `{"name":"n","defaults":{"user_api_key_config":"pc-none"}}`).RequireFault(400, "AB01", "defaults.user_api_key_config")
 }
 
 // addConfigs makes configs in a workspace and gives their slugs.
@@ -173,7 +173,7 @@ func TestDefaultConfigCannotBeDeleted(t *testing.T) {
 		}
 	}
 	set := func(slug string) string { return `{"defaults":{"user_api_key_config":"` + slug + `"}}` }
-	h.Do("PUT", at, key, set(other)).Refused(400, "AB01", "defaults.user_api_key_config")
+	h.Do("PUT", at, key, set(other)).RequireFault(400, "AB01", "defaults.user_api_key_config")
 	h.Do("PUT", at, key, set(slugs[0])).OK()
 	if got := h.Do("GET", at, key, nil).OK().Text("defaults", "user_api_key_config"); got != slugs[0] {
 		t.Errorf("config %s", got)
@@ -220,8 +220,8 @@ func TestALongNameIsSentBackWithItsIcon(t *testing.T) {
 	if got := h.Do("GET", at, key, nil).OK().Text("name"); got != "🚀 "+long {
 		t.Errorf("the name is %s", got)
 	}
-	h.Do("PUT", at, key, `{"name":"`+long+`x"}`).Refused(400, "AB01", "name")
-	h.Do("POST", "/admin/workspaces", key, `{"name":"`+long+`x"}`).Refused(400, "AB01", "name")
+	h.Do("PUT", at, key, `{"name":"`+long+`x"}`).RequireFault(400, "AB01", "name")
+	h.Do("POST", "/admin/workspaces", key, `{"name":"`+long+`x"}`).RequireFault(400, "AB01", "name")
 }
 
 func TestDeleteIsConfirmedRefusedWhileInUseAndTakesKeysAlong(t *testing.T) {
@@ -233,10 +233,10 @@ func TestDeleteIsConfirmedRefusedWhileInUseAndTakesKeysAlong(t *testing.T) {
 	slug := addConfigs(t, h, h.One, 20)[0]
 	h.Do("PUT", at, key, `{"defaults":{"user_api_key_config":"`+slug+`"}}`).OK()
 
-	h.Do("DELETE", at, key, nil).Refused(400, "AB01", "")
-	h.Do("DELETE", at, key, `{}`).Refused(400, "AB01", "name")
-	h.Do("DELETE", at, key, `{"name":"Two"}`).Refused(400, "AB01", "name")
-	if f := h.Do("DELETE", at, key, `{"name":"One"}`).Refused(409, "AB07", "").Failure(); !strings.Contains(f.Message, "20 of kind config") {
+	h.Do("DELETE", at, key, nil).RequireFault(400, "AB01", "")
+	h.Do("DELETE", at, key, `{}`).RequireFault(400, "AB01", "name")
+	h.Do("DELETE", at, key, `{"name":"Two"}`).RequireFault(400, "AB01", "name")
+	if f := h.Do("DELETE", at, key, `{"name":"One"}`).RequireFault(409, "AB07", "").Failure(); !strings.Contains(f.Message, "20 of kind config") {
 		t.Errorf("refusal: %s", f.Message)
 	}
 	auth := identity.NewAuthenticator(resource.NewLoader(h.Resources), time.Now)
@@ -254,8 +254,8 @@ func TestDeleteIsConfirmedRefusedWhileInUseAndTakesKeysAlong(t *testing.T) {
 	if rec, ok, _ := h.Resources.Get(ctx, sc.Organisation(), tenant.KindWorkspace, h.One); !ok || !rec.Archived() {
 		t.Error("the workspace is not archived")
 	}
-	h.Do("GET", at, key, nil).Refused(404, "AB08", "")
-	h.Do("DELETE", at, key, `{"name":"One"}`).Refused(404, "AB08", "")
+	h.Do("GET", at, key, nil).RequireFault(404, "AB08", "")
+	h.Do("DELETE", at, key, `{"name":"One"}`).RequireFault(404, "AB08", "")
 }
 
 // addKey makes a key of the first workspace and gives its raw form.
@@ -294,5 +294,5 @@ func TestDefaultWorkspaceIsNotDeleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Do("DELETE", "/workspaces/"+h.One, key, `{"name":"One","force_delete":true}`).Refused(409, "AB07", "")
+	h.Do("DELETE", "/workspaces/"+h.One, key, `{"name":"One","force_delete":true}`).RequireFault(409, "AB07", "")
 }

@@ -29,7 +29,7 @@ import (
 	"gateway/shared/queue"
 	"gateway/shared/queue/sqs"
 	"gateway/shared/store/dynamo/emulator"
-	"gateway/shared/testkit/standin"
+	"gateway/shared/testkit/awsemulator"
 )
 
 // Backends provides the AWS parts of the local gateway.
@@ -74,7 +74,7 @@ func (Backends) StartEmulators(ctx context.Context, log io.Writer) (data string,
 	if err != nil {
 		return "", nil, err
 	}
-	s, err := standin.Start(ctx, root)
+	s, err := awsemulator.Start(ctx, root)
 	if errors.Is(err, emulator.ErrMissing) {
 		return "", nil, fmt.Errorf("no AWS_ENDPOINT_URL is set, and the stand-ins of AWS cannot start: %w\n(or set AWS_ENDPOINT_URL to an AWS-compatible endpoint)", err)
 	}
@@ -85,7 +85,7 @@ func (Backends) StartEmulators(ctx context.Context, log io.Writer) (data string,
 	for _, name := range []string{"AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION"} {
 		err = errors.Join(err, os.Unsetenv(name))
 	}
-	err = errors.Join(err, standin.Set(s.Endpoints(), s.Named(), standin.Identity("local")))
+	err = errors.Join(err, awsemulator.Set(s.Endpoints(), s.Named(), awsemulator.Identity("local")))
 	if err != nil {
 		s.Close()
 		return "", nil, err

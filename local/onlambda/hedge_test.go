@@ -92,7 +92,7 @@ func TestAHedgeEndsWithItsResponse(t *testing.T) {
 		in.work(func() error { return in.hedgeIsBooked(id, trace, warm+n+1) })
 		thaw()
 	}
-	for _, refused := range in.recorder.Refused() {
+	for _, refused := range in.recorder.Denied() {
 		t.Errorf("missing: %s", refused)
 	}
 	if t.Failed() {

@@ -14,7 +14,7 @@ import (
 	"gateway/shared/host"
 	"gateway/shared/host/placement"
 	"gateway/shared/host/runtimeapi"
-	"gateway/shared/testkit/standin"
+	"gateway/shared/testkit/awsemulator"
 )
 
 // TestTheDeployedMemoryHoldsTheLargestBody sends the largest body that a function accepts,
@@ -26,7 +26,7 @@ func TestTheDeployedMemoryHoldsTheLargestBody(t *testing.T) {
 	}
 	in := install(t)
 	for _, name := range []string{"chat", "embeddings"} {
-		configured := standin.Described().Functions[name].Memory
+		configured := awsemulator.Described().Functions[name].Memory
 		limit := fmt.Sprintf("GOMEMLIMIT=%dMiB", configured*9/10)
 		e, err := runtimeapi.Start(filepath.Join(in.dir, name, "bootstrap"), append(in.env, limit), testLog{t})
 		if err != nil {

@@ -23,9 +23,9 @@ import (
 	"gateway/local/onlambda"
 	"gateway/shared/app/onaws"
 	"gateway/shared/queue/sqs"
+	"gateway/shared/testkit/awsemulator"
 	"gateway/shared/testkit/awstest"
 	"gateway/shared/testkit/awstest/rights"
-	"gateway/shared/testkit/standin"
 )
 
 // keyInPolicies is what the policies of the templates call the key.
@@ -38,7 +38,7 @@ type restricted struct {
 	t        *testing.T
 	mock     *mockprovider.Server
 	recorder *rights.Recorder
-	policies map[string][]standin.Statement
+	policies map[string][]awsemulator.Statement
 	envOf    func(name string) []string // what a function, or the container, is given
 	log      output                     // what the functions print
 }
@@ -53,8 +53,8 @@ func restrict(t *testing.T) *restricted {
 func restrictTo(t *testing.T, names []string, more ...func(in *restricted) string) *restricted {
 	t.Helper()
 	services := awstest.Start(t)
-	in := &restricted{installation: &installation{sqs: services.SQS, dir: awstest.Functions(t)}, t: t, policies: map[string][]standin.Statement{}}
-	for name, f := range standin.Described().Functions {
+	in := &restricted{installation: &installation{sqs: services.SQS, dir: awstest.Functions(t)}, t: t, policies: map[string][]awsemulator.Statement{}}
+	for name, f := range awsemulator.Described().Functions {
 		in.policies[name] = f.Policy
 	}
 	var err error
@@ -172,7 +172,7 @@ func (in *restricted) send(method, path, key, body string, header ...string) map
 	res := in.do(in.t, method, path, key, body, header...)
 	text := whole(in.t, res)
 	if res.StatusCode != 200 {
-		in.t.Errorf("%s %s: %d %.600s\nrefused: %q", method, path, res.StatusCode, text, in.recorder.Refused())
+		in.t.Errorf("%s %s: %d %.600s\nrefused: %q", method, path, res.StatusCode, text, in.recorder.Denied())
 		return nil
 	}
 	var out map[string]any
@@ -227,7 +227,7 @@ func (in *restricted) session() {
 	res := in.do(in.t, "POST", path, workspaceKey, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 	id := res.Header.Get("Mcp-Session-Id")
 	if text := whole(in.t, res); id == "" {
-		in.t.Errorf("%d %.600s\nrefused: %q", res.StatusCode, text, in.recorder.Refused())
+		in.t.Errorf("%d %.600s\nrefused: %q", res.StatusCode, text, in.recorder.Denied())
 	}
 	for _, text := range []string{"Hello", noise(300 << 10)} {
 		in.send("POST", path, workspaceKey, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":%q}}}`, text), "Mcp-Session-Id", id)

@@ -40,7 +40,7 @@ func TestRolesAreWhatFunctionsUse(t *testing.T) {
 	if t.Failed() {
 		t.Logf("%s", in.log.text())
 	}
-	for _, refused := range in.recorder.Refused() {
+	for _, refused := range in.recorder.Denied() {
 		t.Errorf("missing: %s", refused)
 	}
 	t.Logf("%d calls were evaluated", in.recorder.Calls())

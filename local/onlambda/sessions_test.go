@@ -49,12 +49,12 @@ func TestSessionsOutliveTheContainer(t *testing.T) {
 			Header: http.Header{"X-Gateway-Api-Key": {workspaceKey}, "X-Gateway-Origin-Secret": {edgeSecret}},
 		}
 	}
-	mcptest.Outlive(t, up, all, in.until, func() { end(syscall.SIGKILL) }, func() { cmd, log = in.launchContainer(addr, journal) })
+	mcptest.RunKillTest(t, up, all, in.until, func() { end(syscall.SIGKILL) }, func() { cmd, log = in.launchContainer(addr, journal) })
 	end(syscall.SIGTERM) // what it has of events is queued
 	in.work(func() error {
 		return mcptest.Recorded(all, func(path string) ([]byte, error) { return json.Marshal(in.send("GET", path, adminKey, "")) })
 	})
-	for _, refused := range in.recorder.Refused() {
+	for _, refused := range in.recorder.Denied() {
 		t.Errorf("missing: %s", refused)
 	}
 }

@@ -33,11 +33,11 @@ func TestPeopleSignInOnLambda(t *testing.T) {
 	in.owns("example.com")
 	env := []string{"GATEWAY_URL=" + in.url + "/v1", "GATEWAY_ADMIN_KEY=" + adminKey, "SAML_PROVIDER=" + strings.Replace(idp.URL, "127.0.0.1", "localhost", 1)}
 	for _, file := range []string{"oidc_provider.test.mjs", "browser.test.mjs", "saml.test.mjs"} {
-		t.Run(file, func(t *testing.T) { idptest.Peers(t, clients, file, env...) })
+		t.Run(file, func(t *testing.T) { idptest.RunClient(t, clients, file, env...) })
 	}
 	in.audits("auth", `"method":"saml"`, `"method":"oidc"`, `"client_ip":"127.0.0.1"`)
 	in.stops("ann@example.com")
-	for _, refused := range in.recorder.Refused() {
+	for _, refused := range in.recorder.Denied() {
 		t.Errorf("missing: %s", refused)
 	}
 	if t.Failed() {

@@ -62,7 +62,7 @@ func TestToolRunsOnLambda(t *testing.T) {
 		}
 		return nil
 	})
-	for _, refused := range in.recorder.Refused() {
+	for _, refused := range in.recorder.Denied() {
 		t.Errorf("missing: %s", refused)
 	}
 	if t.Failed() {

@@ -30,7 +30,7 @@ func TestSessionsOutliveTheGateway(t *testing.T) {
 	for i := range all {
 		all[i] = g.client(fmt.Sprintf("session-%d", i), "holder", by)
 	}
-	mcptest.Outlive(t, up, all, func(holds func() error) { within(t, holds) }, g.kill, g.start)
+	mcptest.RunKillTest(t, up, all, func(holds func() error) { within(t, holds) }, g.kill, g.start)
 	within(t, func() error {
 		return mcptest.Recorded(all, func(path string) ([]byte, error) {
 			status, text, err := g.call("GET", path, adminKey, "")

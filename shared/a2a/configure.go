@@ -39,7 +39,7 @@ var secretsOf = upstream.Secrets{confHeaders: nil}
 // Configure validates the changed fields, seals their secrets into rec and stores the rest.
 func (i *Integration) Configure(ctx context.Context, s seal.Sealer, rec *resource.Record, ch upstream.Change) error {
 	sent := new(Configuration)
-	if err := upstream.Open(ch.Members, nil, sent); err != nil {
+	if err := upstream.DecodeFields(ch.Members, nil, sent); err != nil {
 		return fault.Invalid("configurations", "does not have the expected form")
 	}
 	next, err := ch.Apply(ctx, s, rec, i.Configurations, secretsOf, func() []fault.Detail {
@@ -61,7 +61,7 @@ func (i *Integration) Addresses(was *Integration) []hostpin.Address {
 // Record.OpenSecrets; without it secrets stay masked.
 func (i *Integration) Configuration(sealed map[string][]byte) (*Configuration, error) {
 	c := new(Configuration)
-	return c, upstream.Open(i.Configurations, sealed, c)
+	return c, upstream.DecodeFields(i.Configurations, sealed, c)
 }
 
 // Check validates the fields and their combinations after the configurations were set.
@@ -171,7 +171,7 @@ func (o *Opener) Card(ctx context.Context, rec *resource.Record, in store.Scope)
 	if decoded != nil || len(i.SecretMappings) == 0 {
 		return card, err
 	}
-	o.Secrets.Doubt(ctx, in, i.SecretMappings)
+	o.Secrets.MarkRejected(ctx, in, i.SecretMappings)
 	return o.card(ctx, rec, in)
 }
 

@@ -44,7 +44,7 @@ func Rounds(c *Call, f func(tx *resource.Tx) (more bool, err error)) error {
 			c.recorded = c.recorded || first
 			return nil
 		}
-		if resource.Rehearses(c.Context) { // it would find the same again
+		if resource.IsDryRun(c.Context) { // it would find the same again
 			c.partial = true
 			return nil
 		}
@@ -102,7 +102,7 @@ func Drain(c *Call, sc store.Scope, kind resource.Kind, rows int, f func(tx *res
 			return err
 		}
 		part := left[:min(size, len(left))]
-		if resource.Rehearses(c.Context) {
+		if resource.IsDryRun(c.Context) {
 			part = left // nothing is deleted, so that there are no further rounds
 		}
 		err = c.Resources.Change(c.Context, sc, func(tx *resource.Tx) error {
@@ -120,7 +120,7 @@ func Drain(c *Call, sc store.Scope, kind resource.Kind, rows int, f func(tx *res
 			}
 			return nil
 		})
-		if err != nil || resource.Rehearses(c.Context) {
+		if err != nil || resource.IsDryRun(c.Context) {
 			return err
 		}
 	}
@@ -137,7 +137,7 @@ func AddReference(tx *resource.Tx, by resource.Ref, in store.Scope, kind resourc
 			return old, err
 		}
 		if ok {
-			if err := tx.Unuse(old.Ref(), by); err != nil {
+			if err := tx.RemoveUse(old.Ref(), by); err != nil {
 				return old, err
 			}
 		}

@@ -58,7 +58,7 @@ func TestBoundsOfTheTypeAreThoseOfTheDescription(t *testing.T) {
 		Fields: []admin.Field{{Name: "text"}, {Name: "mode"}, {Name: "pairs"}, {Name: "below"}}}
 	h := admintest.New(t, admin.Family{Name: "samples", Doc: "Samples.", Routes: col.Routes()})
 	h.Do("POST", "/samples", admintest.WorkspaceA, `{"text":"aaaa","mode":"mid","pairs":{"a":"xxx"},"below":{"count":4,"more":1}}`).
-		Refused(400, "AB01", "text").Refused(400, "AB01", "mode").Refused(400, "AB01", "pairs.a").Refused(400, "AB01", "below.count").Refused(400, "AB01", "below.more")
+		RequireFault(400, "AB01", "text").RequireFault(400, "AB01", "mode").RequireFault(400, "AB01", "pairs.a").RequireFault(400, "AB01", "below.count").RequireFault(400, "AB01", "below.more")
 	id := h.Do("POST", "/samples", admintest.WorkspaceA, `{"text":"aa","mode":"on","pairs":{"a":"xx"},"below":{"count":3}}`).OK().Text("id")
 	if got := h.Do("GET", "/samples/"+id, admintest.WorkspaceA, nil).OK(); got.Text("text") != "aa" || got.Text("pairs", "a") != "xx" || got.At("below", "count") != 3.0 {
 		t.Errorf("%s", got.Body)

@@ -115,9 +115,9 @@ func TestForeignAndMissingIDsGetTheSameBytes(t *testing.T) {
 		admintest.ForeignIsMissing(t, h, "DELETE", "/gadgets", name, nil)
 	}
 	for _, name := range []string{resource.NewID(), gone} {
-		h.Do("GET", "/gadgets/"+name, admintest.WorkspaceA, nil).Refused(404, "AB08", "")
-		h.Do("PUT", "/gadgets/"+name, admintest.WorkspaceA, `{"name":"b"}`).Refused(404, "AB08", "")
-		h.Do("DELETE", "/gadgets/"+name, admintest.WorkspaceA, nil).Refused(404, "AB08", "")
+		h.Do("GET", "/gadgets/"+name, admintest.WorkspaceA, nil).RequireFault(404, "AB08", "")
+		h.Do("PUT", "/gadgets/"+name, admintest.WorkspaceA, `{"name":"b"}`).RequireFault(404, "AB08", "")
+		h.Do("DELETE", "/gadgets/"+name, admintest.WorkspaceA, nil).RequireFault(404, "AB08", "")
 	}
 	if got := h.Do("GET", "/gadgets/"+id, admintest.WorkspaceA, nil).OK(); got.Text("name") != "a" {
 		t.Errorf("a refused call changed something: %s", got.Body)
@@ -130,7 +130,7 @@ func TestWorkspaceRule(t *testing.T) {
 	if n := h.Do("GET", "/gadgets", admintest.AdminKey, nil).OK().At("total"); n != 1.0 {
 		t.Errorf("list of all workspaces: %v", n)
 	}
-	h.Do("POST", "/gadgets", admintest.AdminKey, `{"name":"nowhere"}`).Refused(400, "AB01", "workspace_id")
+	h.Do("POST", "/gadgets", admintest.AdminKey, `{"name":"nowhere"}`).RequireFault(400, "AB01", "workspace_id")
 	for _, ws := range []string{h.One, admintest.OneSlug} {
 		if n := h.Do("GET", "/gadgets?workspace_id="+ws, admintest.AdminKey, nil).OK().At("total"); n != 1.0 {
 			t.Errorf("list in %s: %v", ws, n)
@@ -145,9 +145,9 @@ func TestWorkspaceRule(t *testing.T) {
 	if got.Text("workspace_id") != h.Two {
 		t.Errorf("made in %s", got.Text("workspace_id"))
 	}
-	h.Do("POST", "/gadgets", admintest.WorkspaceA, map[string]any{"name": "x", "workspace_id": h.Two}).Refused(403, "AB03", "")
-	h.Do("POST", "/gadgets?workspace_id="+h.One, admintest.AdminKey, map[string]any{"name": "x", "workspace_id": h.Two}).Refused(400, "AB01", "workspace_id")
-	h.Do("GET", "/gadgets?organisation_id=o2", admintest.WorkspaceA, nil).Refused(403, "AB03", "")
+	h.Do("POST", "/gadgets", admintest.WorkspaceA, map[string]any{"name": "x", "workspace_id": h.Two}).RequireFault(403, "AB03", "")
+	h.Do("POST", "/gadgets?workspace_id="+h.One, admintest.AdminKey, map[string]any{"name": "x", "workspace_id": h.Two}).RequireFault(400, "AB01", "workspace_id")
+	h.Do("GET", "/gadgets?organisation_id=o2", admintest.WorkspaceA, nil).RequireFault(403, "AB03", "")
 	h.Do("GET", "/gadgets?organisation_id=o1", admintest.WorkspaceA, nil).OK()
 }
 
@@ -155,13 +155,13 @@ func TestRoleOfAUserIsEnforced(t *testing.T) {
 	h := newInstallation(t)
 	id, _ := makeGadget(t, h, `{"name":"a"}`)
 	h.Do("GET", "/gadgets/"+id, admintest.MemberKey, nil).OK()
-	h.Do("PUT", "/gadgets/"+id, admintest.MemberKey, `{"name":"b"}`).Refused(403, "AB03", "")
-	h.Do("DELETE", "/gadgets/"+id, admintest.MemberKey, nil).Refused(403, "AB03", "")
+	h.Do("PUT", "/gadgets/"+id, admintest.MemberKey, `{"name":"b"}`).RequireFault(403, "AB03", "")
+	h.Do("DELETE", "/gadgets/"+id, admintest.MemberKey, nil).RequireFault(403, "AB03", "")
 	h.Do("PUT", "/gadgets/"+id, admintest.ManagerKey, `{"name":"b"}`).OK()
 	odd := h.Caller(admintest.MemberKey)
 	odd.Role = "emperor"
 	h.SetCaller("odd", odd)
-	h.Do("PUT", "/gadgets/"+id, "odd", `{"name":"c"}`).Refused(403, "AB03", "")
+	h.Do("PUT", "/gadgets/"+id, "odd", `{"name":"c"}`).RequireFault(403, "AB03", "")
 }
 
 func TestBadBodiesAreRefusedAndNeverBreakAnything(t *testing.T) {
@@ -172,14 +172,14 @@ func TestBadBodiesAreRefusedAndNeverBreakAnything(t *testing.T) {
 	r := httptest.NewRequest("POST", "/v1/gadgets", strings.NewReader(`{"name":"ok"}`))
 	r.Header.Set("x-gateway-api-key", admintest.WorkspaceA)
 	r.Header.Set("content-type", "text/plain")
-	h.Send(r).Refused(400, "AB01", "content-type")
+	h.Send(r).RequireFault(400, "AB01", "content-type")
 }
 
 func TestAllFieldErrorsAreNamedAtOnce(t *testing.T) {
 	h := newInstallation(t)
 	got := h.Do("POST", "/gadgets", admintest.WorkspaceA, `{"color":"green","size":1.5,"parts":["a","",3,"b"],"labels":{"a":1},
 		"setup":{"fast":"yes","level":"mid","more":1},"made":"soon","slug":"a b","tags":[],"key":""}`)
-	f := got.Refused(400, "AB01", "name").Failure()
+	f := got.RequireFault(400, "AB01", "name").Failure()
 	for field, text := range map[string]string{
 		"name": "is required", "color": "red, blue", "size": "integer", "parts": "0 to 3 entries", "parts[1]": "empty", "parts[2]": "a string, not a number",
 		"labels.a": "a string", "setup.fast": "true or false", "setup.level": "low, high", "setup.more": "unknown field", "made": "ISO 8601",
@@ -204,7 +204,7 @@ func TestAllFieldErrorsAreNamedAtOnce(t *testing.T) {
 		`{"name":"a","labels":{"a":null}}`:                       "labels.a",
 		`{"name":"a","slug":"` + strings.Repeat("a", 256) + `"}`: "slug",
 	} {
-		h.Do("POST", "/gadgets", admintest.WorkspaceA, body).Refused(400, "AB01", field)
+		h.Do("POST", "/gadgets", admintest.WorkspaceA, body).RequireFault(400, "AB01", field)
 	}
 	if n := h.Do("GET", "/gadgets", admintest.WorkspaceA, nil).OK().At("total"); n != 0.0 {
 		t.Errorf("refused creates left %v records", n)
@@ -247,9 +247,9 @@ func TestUpdateDistinguishesAbsentNullAndValue(t *testing.T) {
 	put(`{"name":"a"}`) // no new content, no new version
 	want(`{"color":null,"labels":null,"made":"2026-01-02","name":"a","parts":null,"setup":{"fast":true},"size":4,"tags":null,"version":4}`)
 
-	h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"made":"2027-01-02"}`).Refused(400, "AB01", "made")
+	h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"made":"2027-01-02"}`).RequireFault(400, "AB01", "made")
 	for _, empty := range []string{`{}`, `{"workspace_id":"` + h.One + `"}`, `{"slug":"other"}`} {
-		h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, empty).Refused(400, "AB01", "")
+		h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, empty).RequireFault(400, "AB01", "")
 	}
 	a := h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"size":5,"created_at":"2026-01-01","slug":"other"}`).OK()
 	if got := a.Header.Get("X-Gateway-Ignored-Fields"); got != "created_at, slug" {
@@ -319,7 +319,7 @@ func TestListPagesFiltersAndCounts(t *testing.T) {
 		"?current_page=1.5": "current_page", "?page_size=5&page_size=6": "page_size", "?tags=x": "tags", "?tags=%7B%22a%22:1%7D": "tags.a",
 		"?status=gone": "status", "?current_page=99999999999999999999": "current_page", "?color=%ff": "color",
 	} {
-		h.Do("GET", "/gadgets"+query, admintest.WorkspaceA, nil).Refused(400, "AB01", field)
+		h.Do("GET", "/gadgets"+query, admintest.WorkspaceA, nil).RequireFault(400, "AB01", field)
 	}
 }
 
@@ -335,8 +335,8 @@ func TestArchivedRecordLeavesTheListAndIsRestored(t *testing.T) {
 	}
 	h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"status":"active"}`).OK()
 	h.Do("DELETE", "/gadgets/"+id, admintest.WorkspaceA, nil).OK()
-	h.Do("GET", "/gadgets/"+id, admintest.WorkspaceA, nil).Refused(404, "AB08", "")
-	h.Do("DELETE", "/gadgets/"+id, admintest.WorkspaceA, nil).Refused(404, "AB08", "")
+	h.Do("GET", "/gadgets/"+id, admintest.WorkspaceA, nil).RequireFault(404, "AB08", "")
+	h.Do("DELETE", "/gadgets/"+id, admintest.WorkspaceA, nil).RequireFault(404, "AB08", "")
 }
 
 func TestSlugsAreMadeFromNamesAndConflictsAreNamed(t *testing.T) {
@@ -349,7 +349,7 @@ func TestSlugsAreMadeFromNamesAndConflictsAreNamed(t *testing.T) {
 		t.Errorf("slug %s", slug)
 	}
 	makeGadget(t, h, `{"name":"a","slug":"mine"}`)
-	h.Do("POST", "/gadgets", admintest.WorkspaceA, `{"name":"b","slug":"mine"}`).Refused(409, "AB07", "slug")
+	h.Do("POST", "/gadgets", admintest.WorkspaceA, `{"name":"b","slug":"mine"}`).RequireFault(409, "AB07", "slug")
 	h.Do("POST", "/gadgets", admintest.WorkspaceB, `{"name":"b","slug":"mine"}`).OK()
 }
 
@@ -366,7 +366,7 @@ func TestPathsAreMatchedAsTheyWereSent(t *testing.T) {
 			t.Errorf("%.60s: %d, want %d", path, got.Status, status)
 		}
 	}
-	got := h.Do("PATCH", "/gadgets/"+id, admintest.WorkspaceA, `{}`).Refused(405, "AB01", "")
+	got := h.Do("PATCH", "/gadgets/"+id, admintest.WorkspaceA, `{}`).RequireFault(405, "AB01", "")
 	if allow := got.Header.Get("Allow"); allow != "DELETE, GET, PUT" {
 		t.Errorf("Allow: %s", allow)
 	}
@@ -412,7 +412,7 @@ func TestEveryWriteIsAuditedOnceWithItsOutcome(t *testing.T) {
 
 func TestPanicIsAnInternalErrorWithoutDetails(t *testing.T) {
 	h := newInstallation(t)
-	got := h.Do("POST", "/gadgets/x/panic", admintest.WorkspaceA, nil).Refused(500, "AB04", "")
+	got := h.Do("POST", "/gadgets/x/panic", admintest.WorkspaceA, nil).RequireFault(500, "AB04", "")
 	if bytes.Contains(got.Body, []byte("secret detail")) {
 		t.Errorf("the answer tells the panic: %s", got.Body)
 	}
@@ -479,7 +479,7 @@ func TestArchivedWorkspaceIsReadAndNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Do("GET", "/gadgets?workspace_id="+h.One, admintest.AdminKey, nil).OK()
-	h.Do("POST", "/gadgets?workspace_id="+h.One, admintest.AdminKey, `{"name":"a"}`).Refused(403, "AB03", "")
+	h.Do("POST", "/gadgets?workspace_id="+h.One, admintest.AdminKey, `{"name":"a"}`).RequireFault(403, "AB03", "")
 }
 
 func TestCallOfAClientThatHasGoneIsDoneToItsEnd(t *testing.T) {

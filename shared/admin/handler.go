@@ -25,8 +25,8 @@ type Deps struct {
 	Sealer       seal.Sealer // seals the secrets of families that have some
 	Authenticate Authenticate
 	Audit        Recorder
-	// Rights evaluates the settings for users by role; nil if no settings apply.
-	Rights Rights
+	// Permissions evaluates the settings for users by role; nil if no settings apply.
+	Permissions PermissionCheck
 	// Lenient reports whether an organization's settings ignore unknown members and query
 	// parameters; nil: none do.
 	Lenient func(ctx context.Context, org string) (bool, error)
@@ -35,9 +35,9 @@ type Deps struct {
 	Repeats func() bool
 }
 
-// Rights reports whether the settings grant a user the permission of a scope, regardless of the
+// PermissionCheck reports whether the settings grant a user the permission of a scope, regardless of the
 // role that the route requires. decided is false if the settings do not cover it.
-type Rights func(ctx context.Context, c *Caller, scope string) (allowed, decided bool, err error)
+type PermissionCheck func(ctx context.Context, c *Caller, scope string) (allowed, decided bool, err error)
 
 // Recorder takes audit records that have no change to go with; *audit.Sender.
 type Recorder interface {
@@ -259,7 +259,7 @@ func (h *Handler) route(w http.ResponseWriter, c *Call) error {
 func (c *Call) checkRole() error {
 	if c.bound() {
 		for _, scope := range c.Route.Scopes {
-			allowed, decided, err := c.handler.deps.Rights(c.Context, &c.Caller, scope)
+			allowed, decided, err := c.handler.deps.Permissions(c.Context, &c.Caller, scope)
 			switch {
 			case err != nil:
 				return err
@@ -315,7 +315,7 @@ func (c *Call) authenticate() (Caller, error) {
 
 // bound reports whether settings restrict the caller by its role.
 func (c *Call) bound() bool {
-	return c.Caller.Role != "" && c.handler.deps.Rights != nil && rank[c.Caller.Role] < rank[Owner]
+	return c.Caller.Role != "" && c.handler.deps.Permissions != nil && rank[c.Caller.Role] < rank[Owner]
 }
 
 // Allows reports whether the caller may use a scope: whether it holds the scope and the
@@ -328,7 +328,7 @@ func (c *Call) Allows(scope string) (ok, bySettings bool, err error) {
 	if !c.bound() {
 		return true, false, nil
 	}
-	allowed, decided, err := c.handler.deps.Rights(c.Context, &c.Caller, scope)
+	allowed, decided, err := c.handler.deps.Permissions(c.Context, &c.Caller, scope)
 	return allowed || !decided, allowed && decided, err
 }
 
@@ -338,7 +338,7 @@ func (c *Call) AllowsView(what string) (bool, error) {
 	if !c.bound() {
 		return true, nil
 	}
-	allowed, decided, err := c.handler.deps.Rights(c.Context, &c.Caller, what)
+	allowed, decided, err := c.handler.deps.Permissions(c.Context, &c.Caller, what)
 	return allowed || !decided, err
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // impactOf is the answer of a dry run.
-func impactOf(t *testing.T, a admintest.Answer) (out struct {
+func impactOf(t *testing.T, a admintest.Response) (out struct {
 	Blocked  *string
 	UsedBy   []map[string]any `json:"used_by"`
 	Deletes  []map[string]any
@@ -36,8 +36,8 @@ func TestADryRunDeletesNothingAndReportsTheImpact(t *testing.T) {
 	if got := len(h.Audit()); got != records {
 		t.Errorf("%d audit records of dry runs", got-records)
 	}
-	h.Do("DELETE", "/gadgets/"+id+"?dry_run=true", admintest.WorkspaceB, nil).Refused(404, "AB08", "")
-	h.Do("DELETE", "/gadgets/"+id+"?dry_run=perhaps", admintest.WorkspaceA, nil).Refused(400, "AB01", "dry_run")
+	h.Do("DELETE", "/gadgets/"+id+"?dry_run=true", admintest.WorkspaceB, nil).RequireFault(404, "AB08", "")
+	h.Do("DELETE", "/gadgets/"+id+"?dry_run=perhaps", admintest.WorkspaceA, nil).RequireFault(400, "AB01", "dry_run")
 	h.Do("DELETE", "/gadgets/"+id+"?dry_run=false", admintest.WorkspaceA, nil).OK()
-	h.Do("DELETE", "/gadgets/"+id+"?dry_run=true", admintest.WorkspaceA, nil).Refused(404, "AB08", "")
+	h.Do("DELETE", "/gadgets/"+id+"?dry_run=true", admintest.WorkspaceA, nil).RequireFault(404, "AB08", "")
 }

@@ -179,7 +179,7 @@ func TestAListOverSeveralScopesReadsNoRowByItself(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	var reads atomic.Int64
 	r := resource.New(countingStore{s, &reads})
-	h := admintest.Over(t, s, r, ruleFamily(true))
+	h := admintest.NewWithStore(t, s, r, ruleFamily(true))
 	for i := range 40 {
 		h.Do("POST", "/rules", admintest.AdminKey, fmt.Sprintf(`{"name":"o%d"}`, i)).OK()
 		h.Do("POST", "/rules", admintest.WorkspaceA, fmt.Sprintf(`{"name":"a%d"}`, i)).OK()

@@ -18,7 +18,7 @@ import (
 // usage_limits, rate_limits and reset_usage, and last_reset_at in answers.
 type Limits[T any] struct {
 	Ledger *ledger.Ledger
-	Place  ledger.Place
+	Place  ledger.LimitKind
 	// Budgets returns the form's list of budgets, Budget its only one; one of the two is set.
 	// Both are stored as usage_limits, rates as rate_limits.
 	Budgets func(*T) *[]ledger.UsageLimit
@@ -48,7 +48,7 @@ const (
 
 // LimitFields are usage_limits and rate_limits of a place, for the bodies of
 // routes that keep limits elsewhere than in a Collection.
-func LimitFields(p ledger.Place) []Field {
+func LimitFields(p ledger.LimitKind) []Field {
 	shown := Field{Name: usageField, Doc: "Budget of dollars or tokens; reads also show current_usage and status. null clears.", Type: Any, FormOf: p.UsageSchema,
 		Convert: func(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 			limits, bad := p.UsageLimits(raw, "")

@@ -101,7 +101,7 @@ func TestLimitsAreParsedPreparedResetAndShown(t *testing.T) {
 		for body, field := range map[string]string{
 			`{"usage_limits":5}`: "usage_limits", `{"rate_limits":[{"type":"requests","unit":"rpy","value":1}]}`: "rate_limits[0].unit", `{"reset_usage":"yes"}`: "reset_usage",
 		} {
-			h.Do("PUT", at, key, body).Refused(400, "AB01", field)
+			h.Do("PUT", at, key, body).RequireFault(400, "AB01", field)
 		}
 		h.Do("DELETE", at, key, nil).OK()
 	}
@@ -157,11 +157,11 @@ func TestALimitMayBeAResourceItself(t *testing.T) {
 		`{"type":"cost"}`: "type", `{"credit_limit":0}`: "credit_limit", `{"credit_limit":null}`: "credit_limit", `{"alert_threshold":20}`: "alert_threshold",
 		`{"periodic_reset":"weekly","periodic_reset_days":3}`: "periodic_reset_days", `{"conditions":[]}`: "conditions", `{"periodic_reset":"daily"}`: "periodic_reset",
 	} {
-		h.Do("PUT", at, key, body).Refused(400, "AB01", field)
+		h.Do("PUT", at, key, body).RequireFault(400, "AB01", field)
 	}
-	h.Do("POST", "/policies/usage", key, `{"type":"cost","conditions":["a"]}`).Refused(400, "AB01", "credit_limit")
-	h.Do("POST", "/policies/usage", key, `{"credit_limit":5,"conditions":["a"]}`).Refused(400, "AB01", "type")
-	h.Do("POST", "/policies/usage", key, `{"type":null,"credit_limit":5,"conditions":["a"]}`).Refused(400, "AB01", "type")
+	h.Do("POST", "/policies/usage", key, `{"type":"cost","conditions":["a"]}`).RequireFault(400, "AB01", "credit_limit")
+	h.Do("POST", "/policies/usage", key, `{"credit_limit":5,"conditions":["a"]}`).RequireFault(400, "AB01", "type")
+	h.Do("POST", "/policies/usage", key, `{"type":null,"credit_limit":5,"conditions":["a"]}`).RequireFault(400, "AB01", "type")
 
 	id = h.Do("POST", "/policies/rates", key, `{"conditions":["a"],"type":"tokens","unit":"rpm","value":7}`).OK().Text("id")
 	at = "/policies/rates/" + id
@@ -170,6 +170,6 @@ func TestALimitMayBeAResourceItself(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	for body, field := range map[string]string{`{"type":"requests"}`: "type", `{"value":0}`: "value", `{"unit":"rps"}`: "unit", `{"unit":null}`: "unit"} {
-		h.Do("PUT", at, key, body).Refused(400, "AB01", field)
+		h.Do("PUT", at, key, body).RequireFault(400, "AB01", field)
 	}
 }

@@ -64,7 +64,7 @@ func TestChildrenAreFoundThroughTheirParentOnly(t *testing.T) {
 			t.Errorf("%s", got.Body)
 		}
 	}
-	h.Do("GET", "/boxes/"+two+"/items/"+id, admintest.WorkspaceA, nil).Refused(404, "AB08", "itemId")
+	h.Do("GET", "/boxes/"+two+"/items/"+id, admintest.WorkspaceA, nil).RequireFault(404, "AB08", "itemId")
 	if got := h.Do("GET", "/boxes/"+two+"/items", admintest.WorkspaceA, nil).OK().At("total"); got != 0.0 {
 		t.Errorf("the other box lists %v", got)
 	}
@@ -74,14 +74,14 @@ func TestChildrenAreFoundThroughTheirParentOnly(t *testing.T) {
 		if call[1] != "" {
 			body = call[1]
 		}
-		missing := h.Do(call[0], "/boxes/"+resource.NewID()+"/items", admintest.WorkspaceB, body).Refused(404, "AB08", "boxId")
+		missing := h.Do(call[0], "/boxes/"+resource.NewID()+"/items", admintest.WorkspaceB, body).RequireFault(404, "AB08", "boxId")
 		foreign := h.Do(call[0], "/boxes/"+one+"/items", admintest.WorkspaceB, body)
-		if missing.Same() != foreign.Same() {
+		if missing.Comparable() != foreign.Comparable() {
 			t.Errorf("%s tells that a foreign parent exists: %s", call[0], foreign.Body)
 		}
 	}
 	h.Do("DELETE", "/boxes/"+one+"/items/"+id, admintest.WorkspaceA, nil).OK()
-	h.Do("GET", "/boxes/"+one+"/items/"+id, admintest.WorkspaceA, nil).Refused(404, "AB08", "itemId")
+	h.Do("GET", "/boxes/"+one+"/items/"+id, admintest.WorkspaceA, nil).RequireFault(404, "AB08", "itemId")
 }
 
 func manyItems(n int, member string) string {
@@ -114,10 +114,10 @@ func TestBulkWritesAreDoneInChunksAndCanBeRepeated(t *testing.T) {
 	}
 	// All faults by the description are reported before anything is written.
 	h.Do("PUT", at, admintest.WorkspaceA, `{"items":[{"id":"x1","enabled":true},{"id":"x2"},{"id":"x3","enabled":1,"size":10},{"id":"x1","enabled":true}]}`).
-		Refused(400, "AB01", "items[1].enabled").Refused(400, "AB01", "items[2].enabled").Refused(400, "AB01", "items[2].size")
-	h.Do("PUT", at, admintest.WorkspaceA, `{"items":[{"id":"x1","enabled":true},{"id":"x1","enabled":true}]}`).Refused(400, "AB01", "items[1].id")
+		RequireFault(400, "AB01", "items[1].enabled").RequireFault(400, "AB01", "items[2].enabled").RequireFault(400, "AB01", "items[2].size")
+	h.Do("PUT", at, admintest.WorkspaceA, `{"items":[{"id":"x1","enabled":true},{"id":"x1","enabled":true}]}`).RequireFault(400, "AB01", "items[1].id")
 	for _, bad := range []string{`{"items":[]}`, `{"items":null}`, `{}`, `{"items":{}}`, manyItems(501, `"enabled":true`)} {
-		h.Do("PUT", at, admintest.WorkspaceA, bad).Refused(400, "AB01", "items")
+		h.Do("PUT", at, admintest.WorkspaceA, bad).RequireFault(400, "AB01", "items")
 	}
 	total(251)
 	audited := 0
@@ -137,7 +137,7 @@ func TestAFailedBulkWriteReportsItsProgress(t *testing.T) {
 	at := "/boxes/" + makeBox(t, h, admintest.WorkspaceA) + "/items"
 	body := manyItems(100, `"enabled":true`)
 	broken := strings.Replace(body, `{"id":"i060","enabled":true}`, `{"id":"i060","enabled":false,"size":9}`, 1)
-	got := h.Do("PUT", at, admintest.WorkspaceA, broken).Refused(400, "AB01", "items[60].size")
+	got := h.Do("PUT", at, admintest.WorkspaceA, broken).RequireFault(400, "AB01", "items[60].size")
 	saved := h.Do("GET", at, admintest.WorkspaceA, nil).OK().At("total").(float64)
 	if !strings.Contains(string(got.Body), fmt.Sprintf("the first %v of 100 entries are saved", saved)) || saved == 0 || saved > 60 {
 		t.Errorf("%v are saved, and the answer says %s", saved, got.Body)
@@ -202,13 +202,13 @@ func TestMembersOfAWorkspaceAreInItsScope(t *testing.T) {
 		}
 	}
 	h.Do("PUT", "/workspaces/"+h.One+"/users/u2", admintest.ManagerKey, `{"role":"manager"}`).OK()
-	h.Do("PUT", "/workspaces/"+h.One+"/users/u2", admintest.MemberKey, `{"role":"admin"}`).Refused(403, "AB03", "")
-	h.Do("PUT", "/workspaces/"+h.One+"/users/u2", admintest.AdminKey, `{"role":"emperor"}`).Refused(400, "AB01", "role")
+	h.Do("PUT", "/workspaces/"+h.One+"/users/u2", admintest.MemberKey, `{"role":"admin"}`).RequireFault(403, "AB03", "")
+	h.Do("PUT", "/workspaces/"+h.One+"/users/u2", admintest.AdminKey, `{"role":"emperor"}`).RequireFault(400, "AB01", "role")
 	for _, key := range []string{admintest.WorkspaceB, admintest.OtherAdmin} { // these do not reach it
 		for _, path := range []string{"/users", "/users/u1"} {
 			foreign := h.Do("GET", "/workspaces/"+h.One+path, key, nil)
 			missing := h.Do("GET", "/workspaces/"+resource.NewID()+path, key, nil)
-			if foreign.Status != 404 || foreign.Same() != missing.Same() {
+			if foreign.Status != 404 || foreign.Comparable() != missing.Comparable() {
 				t.Errorf("%s %s: %s", key, path, foreign.Body)
 			}
 		}

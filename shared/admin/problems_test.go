@@ -22,7 +22,7 @@ func TestErrorsOfTheWorkspaceAndOfFieldsAreCombined(t *testing.T) {
 		}
 		a := h.Do(c.method, c.path, admintest.AdminKey, body)
 		for _, field := range strings.Fields(c.fields) {
-			a.Refused(400, "AB01", field)
+			a.RequireFault(400, "AB01", field)
 		}
 	}
 }
@@ -36,7 +36,7 @@ func TestNamesOfResourcesAreReadable(t *testing.T) {
 		`{"name":"` + strings.Repeat("ü", 21) + `"}`:                     "name",
 		`{"name":"a","labels":{"` + strings.Repeat("k", 256) + `":"v"}}`: "labels." + strings.Repeat("k", 64) + "...",
 	} {
-		h.Do("POST", "/gadgets", admintest.WorkspaceA, body).Refused(400, "AB01", field)
+		h.Do("POST", "/gadgets", admintest.WorkspaceA, body).RequireFault(400, "AB01", field)
 	}
 	h.Do("POST", "/gadgets", admintest.WorkspaceA, `{"name":"`+strings.Repeat("ü", 20)+`"}`).OK()
 }

@@ -76,7 +76,7 @@ func fileFamily() admin.Family {
 func TestARouteMaySpeakAnotherProtocol(t *testing.T) {
 	t.Parallel()
 	h := admintest.New(t, scimFamily(), fileFamily(), boxFamily())
-	scim := func(method, path, token, media, body string) admintest.Answer {
+	scim := func(method, path, token, media, body string) admintest.Response {
 		t.Helper()
 		r := httptest.NewRequest(method, "/v1"+path, strings.NewReader(body))
 		r.Header.Set("Authorization", token)
@@ -118,7 +118,7 @@ func TestARouteMaySpeakAnotherProtocol(t *testing.T) {
 	if got := h.Do("GET", "/exports/7/download", admintest.WorkspaceA, nil); got.Status != 200 || got.Header.Get("Content-Type") != "text/csv" || string(got.Body) != "a,b\n1,7\n" || got.Header.Get("Content-Disposition") == "" {
 		t.Errorf("%d %v %s", got.Status, got.Header, got.Body)
 	}
-	h.Do("GET", "/exports/7/download", "", nil).Refused(401, "AB05", "")
+	h.Do("GET", "/exports/7/download", "", nil).RequireFault(401, "AB05", "")
 	if got := h.Do("GET", "/login", "", nil); got.Status != 302 || got.Header.Get("Location") != "https://idp.example.com/x" || len(got.Body) != 0 {
 		t.Errorf("%d %v %q", got.Status, got.Header, got.Body)
 	}

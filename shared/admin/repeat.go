@@ -274,9 +274,9 @@ func withRehearsal(plain Schema) Schema {
 
 // rehearse executes a deletion without committing any change, and returns what it would do.
 func rehearse(c *Call) (any, error) {
-	var would resource.Rehearsal
+	var would resource.DryRun
 	c.recorded = true // nothing happens that could be recorded
-	c.Context = resource.WithRehearsal(c.Context, &would)
+	c.Context = resource.WithDryRun(c.Context, &would)
 	_, err := c.Route.Do(c)
 	out := impact{Complete: !c.partial, UsedBy: []affected{}}
 	switch f := fault.From(err); {

@@ -20,7 +20,7 @@ func repeating(t *testing.T) *admintest.Installation {
 }
 
 // keyed sends a call with an idempotency key.
-func keyed(h *admintest.Installation, path, caller, key, body string) admintest.Answer {
+func keyed(h *admintest.Installation, path, caller, key, body string) admintest.Response {
 	r := httptest.NewRequest("POST", "/v1"+path, strings.NewReader(body))
 	r.RemoteAddr = "192.0.2.7:4711"
 	r.Header.Set("x-gateway-api-key", caller)
@@ -36,7 +36,7 @@ func gadgetCount(h *admintest.Installation) float64 {
 
 func TestRepeatedCreationsReturnTheFirstAnswer(t *testing.T) {
 	h := repeating(t)
-	make := func(key, body string) admintest.Answer { return h.Do("POST", "/gadgets", key, body) }
+	make := func(key, body string) admintest.Response { return h.Do("POST", "/gadgets", key, body) }
 	first := make(admintest.WorkspaceA, `{"name":"a"}`).OK()
 	again := make(admintest.WorkspaceA, `{"name":"a"}`).OK()
 	if string(first.Body) != string(again.Body) || again.Header.Get("Idempotent-Replayed") != "true" || gadgetCount(h) != 1 {
@@ -104,14 +104,14 @@ func TestIdempotencyKeysNameACall(t *testing.T) {
 	if again := keyed(h, "/gadgets", admintest.WorkspaceA, "k-1", `{"name":"a"}`).OK(); again.Text("id") != first.Text("id") {
 		t.Errorf("%s", again.Body)
 	}
-	keyed(h, "/gadgets", admintest.WorkspaceA, "k-1", `{"name":"b"}`).Refused(409, "AB07", "idempotency-key")
+	keyed(h, "/gadgets", admintest.WorkspaceA, "k-1", `{"name":"b"}`).RequireFault(409, "AB07", "idempotency-key")
 	if other := keyed(h, "/gadgets", admintest.WorkspaceA, "k-2", `{"name":"a"}`).OK(); other.Text("id") == first.Text("id") {
 		t.Error("another key is the same call")
 	}
 	for _, bad := range []string{"", "a b", strings.Repeat("k", 256), "ü"} {
-		keyed(h, "/gadgets", admintest.WorkspaceA, bad, `{"name":"c"}`).Refused(400, "AB01", "idempotency-key")
+		keyed(h, "/gadgets", admintest.WorkspaceA, bad, `{"name":"c"}`).RequireFault(400, "AB01", "idempotency-key")
 	}
-	keyed(h, "/gadgets", admintest.WorkspaceA, "k-3", `{"name":"a","size":99}`).Refused(400, "AB01", "size")
+	keyed(h, "/gadgets", admintest.WorkspaceA, "k-3", `{"name":"a","size":99}`).RequireFault(400, "AB01", "size")
 	keyed(h, "/gadgets", admintest.WorkspaceA, "k-3", `{"name":"a","size":9}`).OK() // what was rejected does not count
 }
 
@@ -135,7 +135,7 @@ func TestAnAnswerThatWasLostIsNamed(t *testing.T) {
 	list := h.Do("GET", "/gadgets", admintest.WorkspaceA, nil).OK()
 	id := list.At("data").([]any)[0].(map[string]any)["id"].(string)
 	a := h.Do("POST", "/gadgets", admintest.WorkspaceA, `{"name":"lost"}`)
-	if a.Refused(409, "AB07", ""); !strings.Contains(string(a.Body), id) || gadgetCount(h) != 1 {
+	if a.RequireFault(409, "AB07", ""); !strings.Contains(string(a.Body), id) || gadgetCount(h) != 1 {
 		t.Errorf("%s", a.Body)
 	}
 	h.Do("DELETE", "/gadgets/"+id, admintest.WorkspaceA, nil).OK()

@@ -91,7 +91,7 @@ func TestNullIsTheStandardAndNotTheZeroOfATypeNorTrue(t *testing.T) {
 		`{"sounds":{"level":"mid"}}`: "sounds.level", `{"limits":{"maximum":1}}`: "limits.maximum", `{"limits":{"most":5}}`: "limits.most", `{"sounds":{"private":"x"}}`: "sounds.private",
 		`{"sounds":{"loud":true,"level":"low"}}`: "sounds.level", `{"sounds":[]}`: "sounds", `{}`: "",
 	} {
-		h.Do("PUT", "/options", admintest.AdminKey, body).Refused(400, "AB01", field)
+		h.Do("PUT", "/options", admintest.AdminKey, body).RequireFault(400, "AB01", field)
 	}
 }
 
@@ -118,27 +118,27 @@ func TestAWorkspaceOverridesAndReportsTheSourceOfAValue(t *testing.T) {
 		t.Errorf("another workspace: %s", a.Body)
 	}
 	// What the workspace sets and what it has of the organization must go together.
-	h.Do("PUT", at, admintest.AdminKey, `{"sounds":{"level":null,"loud":true}}`).Refused(400, "AB01", "sounds.level")
+	h.Do("PUT", at, admintest.AdminKey, `{"sounds":{"level":null,"loud":true}}`).RequireFault(400, "AB01", "sounds.level")
 	h.Do("PUT", at, admintest.AdminKey, `{"sounds":{"level":null}}`).OK()
 	want("sounds.level", "low", "organisation")
 
-	h.Do("PUT", at, admintest.AdminKey, `{"overrides":{"locked":false}}`).Refused(400, "AB01", "")
-	h.Do("PUT", at, admintest.AdminKey, `{"overrides":{"locked":false},"sounds":{"level":"high"}}`).Refused(400, "AB01", "overrides")
+	h.Do("PUT", at, admintest.AdminKey, `{"overrides":{"locked":false}}`).RequireFault(400, "AB01", "")
+	h.Do("PUT", at, admintest.AdminKey, `{"overrides":{"locked":false},"sounds":{"level":"high"}}`).RequireFault(400, "AB01", "overrides")
 	h.Do("PUT", "/options", admintest.AdminKey, `{"overrides":{"locked":true}}`).OK()
-	h.Do("PUT", at, admintest.AdminKey, `{"limits":{"maximum":4}}`).Refused(400, "AB01", "limits.maximum")
-	h.Do("PUT", at, admintest.AdminKey, `{"limits":null}`).Refused(400, "AB01", "limits")
+	h.Do("PUT", at, admintest.AdminKey, `{"limits":{"maximum":4}}`).RequireFault(400, "AB01", "limits.maximum")
+	h.Do("PUT", at, admintest.AdminKey, `{"limits":null}`).RequireFault(400, "AB01", "limits")
 	if a := h.Do("GET", at, admintest.AdminKey, nil).OK(); a.At("limits", "strict") != true || a.Text("origins", "limits.strict") != "standard" {
 		t.Errorf("a section that was locked: %s", a.Body)
 	}
-	h.Do("PUT", at, admintest.MemberKey, `{"sounds":{"level":"high"}}`).Refused(403, "AB03", "")
-	h.Do("PUT", "/options", admintest.WorkspaceA, `{"sounds":{"level":"high"}}`).Refused(403, "AB03", "")
+	h.Do("PUT", at, admintest.MemberKey, `{"sounds":{"level":"high"}}`).RequireFault(403, "AB03", "")
+	h.Do("PUT", "/options", admintest.WorkspaceA, `{"sounds":{"level":"high"}}`).RequireFault(403, "AB03", "")
 	for _, method := range []string{"GET", "PUT"} {
 		var body any
 		if method == "PUT" {
 			body = `{"sounds":{"level":"high"}}`
 		}
 		foreign, missing := h.Do(method, at, admintest.WorkspaceB, body), h.Do(method, "/workspaces/"+resource.NewID()+"/options", admintest.WorkspaceB, body)
-		if foreign.Status != 404 || foreign.Same() != missing.Same() {
+		if foreign.Status != 404 || foreign.Comparable() != missing.Comparable() {
 			t.Errorf("%s: %s", method, foreign.Body)
 		}
 	}

@@ -29,7 +29,7 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 			body = c.body
 		}
 		a := h.Do(c.method, c.path, admintest.WorkspaceA, body)
-		if f := a.Refused(400, "AB01", c.field).Failure(); !strings.HasPrefix(f.Fields[c.field], c.message) {
+		if f := a.RequireFault(400, "AB01", c.field).Failure(); !strings.HasPrefix(f.Fields[c.field], c.message) {
 			t.Errorf("%s %s %s: %q, want %q", c.method, c.path, c.body, f.Fields[c.field], c.message)
 		}
 	}
@@ -46,7 +46,7 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 func TestLenientRequestsMayHaveUnknownNames(t *testing.T) {
 	t.Parallel()
 	h := newInstallation(t)
-	send := func(lenient, body string) admintest.Answer {
+	send := func(lenient, body string) admintest.Response {
 		r := httptest.NewRequest("POST", "/v1/gadgets?filter=1", strings.NewReader(body))
 		r.Header.Set("x-gateway-api-key", admintest.WorkspaceA)
 		r.Header.Set("content-type", "application/json")
@@ -55,13 +55,13 @@ func TestLenientRequestsMayHaveUnknownNames(t *testing.T) {
 		}
 		return h.Send(r)
 	}
-	send("", `{"name":"a","colour":"red"}`).Refused(400, "AB01", "colour")
-	send("false", `{"name":"a","colour":"red"}`).Refused(400, "AB01", "filter")
-	send("maybe", `{"name":"a","colour":"red"}`).Refused(400, "AB01", "x-gateway-lenient")
+	send("", `{"name":"a","colour":"red"}`).RequireFault(400, "AB01", "colour")
+	send("false", `{"name":"a","colour":"red"}`).RequireFault(400, "AB01", "filter")
+	send("maybe", `{"name":"a","colour":"red"}`).RequireFault(400, "AB01", "x-gateway-lenient")
 	if a := send("true", `{"name":"a","colour":"red"}`).OK(); a.Header.Get("X-Gateway-Ignored-Fields") != "colour" {
 		t.Error(a.Header)
 	}
-	h.Govern(tenant.Settings{Lenient: true})
+	h.SetSettings(tenant.Settings{Lenient: true})
 	send("", `{"name":"b","colour":"red"}`).OK()
-	send("false", `{"name":"c","colour":"red"}`).Refused(400, "AB01", "colour")
+	send("false", `{"name":"c","colour":"red"}`).RequireFault(400, "AB01", "colour")
 }

@@ -61,7 +61,7 @@ func TestVersionsArePublishedLabelledAndPatched(t *testing.T) {
 	want("", "first m1 a 1")
 
 	// New content is a version that is returned only on request; the rest changes immediately.
-	h.Do("PUT", at, key, `{"string":"second"}`).Refused(400, "AB01", "model")
+	h.Do("PUT", at, key, `{"string":"second"}`).RequireFault(400, "AB01", "model")
 	h.Do("PUT", at, key, `{"string":"second","model":"m2","folder":"b"}`).OK()
 	want("", "first m1 b 1")
 	want("@latest", "second m2 b 2")
@@ -84,9 +84,9 @@ func TestVersionsArePublishedLabelledAndPatched(t *testing.T) {
 	want("@latest", "fourth m2 c 4")
 	want("", "second m2 c 2")
 	for _, bad := range []string{`{"version":0}`, `{"version":"2"}`, `{}`, `{"version":null}`} {
-		h.Do("PUT", at+"/makeDefault", key, bad).Refused(400, "AB01", "")
+		h.Do("PUT", at+"/makeDefault", key, bad).RequireFault(400, "AB01", "")
 	}
-	h.Do("PUT", at+"/makeDefault", key, `{"version":9}`).Refused(404, "AB08", "version")
+	h.Do("PUT", at+"/makeDefault", key, `{"version":9}`).RequireFault(404, "AB08", "version")
 
 	list := h.Do("GET", at+"/versions?page_size=2", key, nil).OK()
 	if list.At("total") != 4.0 || list.Text("data", "0", "string") != "fourth" || list.Text("data", "1", "string") != "third" {
@@ -107,12 +107,12 @@ func TestVersionsArePublishedLabelledAndPatched(t *testing.T) {
 		t.Errorf("labels in the list: %s", got.Body)
 	}
 	h.Do("PUT", at+"/versions/1", key, `{"label_id":null}`).OK()
-	h.Do("GET", at+"@production", key, nil).Refused(404, "AB08", "version")
-	h.Do("PUT", at+"/versions/1", key, `{"label_id":"none"}`).Refused(400, "AB01", "label_id")
+	h.Do("GET", at+"@production", key, nil).RequireFault(404, "AB08", "version")
+	h.Do("PUT", at+"/versions/1", key, `{"label_id":"none"}`).RequireFault(400, "AB01", "label_id")
 	for _, ref := range []string{"@99", "@0", "@-1", "@nolabel", "@published"} {
-		h.Do("GET", at+ref, key, nil).Refused(404, "AB08", "version")
+		h.Do("GET", at+ref, key, nil).RequireFault(404, "AB08", "version")
 	}
-	h.Do("PUT", at+"/versions/nothing", key, `{"label_id":null}`).Refused(404, "AB08", "versionId")
+	h.Do("PUT", at+"/versions/nothing", key, `{"label_id":null}`).RequireFault(404, "AB08", "versionId")
 }
 
 func TestPublishingTakesItsOwnScope(t *testing.T) {
@@ -123,7 +123,7 @@ func TestPublishingTakesItsOwnScope(t *testing.T) {
 	c.Scopes = admintest.ScopeList{"texts.update", "texts.read"}
 	h.SetCaller("writer", c)
 	h.Do("PUT", "/texts/"+id, "writer", `{"string":"x","model":"m"}`).OK()
-	h.Do("PUT", "/texts/"+id+"/makeDefault", "writer", `{"version":2}`).Refused(403, "AB03", "")
+	h.Do("PUT", "/texts/"+id+"/makeDefault", "writer", `{"version":2}`).RequireFault(403, "AB03", "")
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
 		var body any
 		if method == "PUT" {

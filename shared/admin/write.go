@@ -59,7 +59,7 @@ func (s *shape) those(names ...string) []string {
 }
 
 func (w writer[T]) committed(c *Call, ch *Change[T]) {
-	if resource.Rehearses(c.Context) {
+	if resource.IsDryRun(c.Context) {
 		return
 	}
 	if w.col.Limits != nil {

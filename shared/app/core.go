@@ -56,7 +56,7 @@ type Settings struct {
 	Retention    usage.Retention  // retention of usage; unlimited when zero
 	Now          func() time.Time // nil: time.Now
 	Mailer       notice.Mailer    // nil: no mail is sent
-	PricesURL    string           // where a sheet of prices is published, see pricing.Sheet; "": nowhere
+	PricesURL    string           // where a sheet of prices is published, see pricing.PriceSheet; "": nowhere
 	FetchPrices  bool             // whether this process fetches it beside its requests
 	PublicURL    string           // base URL that links in mails begin with; "": where the request went
 	SigningKey   string           // the value of signing.Env; "": the keys are those of the tables

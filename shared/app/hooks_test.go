@@ -153,7 +153,7 @@ func TestTheLogHasWhatRepairCharges(t *testing.T) {
 							want.Cost, want.Tokens = want.Cost+bound.Cost, want.Tokens+bound.Tokens
 						}
 					}
-					b.now = b.now.Add(2 * ledger.Due)
+					b.now = b.now.Add(2 * ledger.SettleAfter)
 					b.repair(t)
 				}
 				for range 2 {

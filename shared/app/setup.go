@@ -87,13 +87,13 @@ func (c *Core) tokens() *jwt.Verifier {
 		Settings: func(_ string, o *tenant.Organisation) jwt.Settings {
 			return jwt.Settings{URL: o.Settings.JWKSURL, Set: o.Settings.JWKS, MaxAge: o.Settings.MaxSession()}
 		},
-		Refused: c.refused,
+		OnRejected: c.refused,
 	})
 }
 
 // refused notes a token that was not accepted in the audit log. When the queue fails, the
 // record waits in the outbox.
-func (c *Core) refused(ctx context.Context, org string, r jwt.Refusal) {
+func (c *Core) refused(ctx context.Context, org string, r jwt.Rejection) {
 	if c.Records == nil {
 		return
 	}
@@ -134,7 +134,7 @@ func (c *Core) RetentionDays(ctx context.Context, sc store.Scope) (usage.Workspa
 		return usage.WorkspaceRetention{}, err
 	}
 	retention := usage.WorkspaceRetention{Standard: int(of.Settings.LogDays)}
-	if sc.Workspace != "" || !of.Settings.Open.LoggingMode {
+	if sc.Workspace != "" || !of.Settings.OverridableCategories.LoggingMode {
 		return retention, nil
 	}
 	view, err := c.Loader.Fresh(ctx, sc.Org)

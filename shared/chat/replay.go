@@ -18,7 +18,7 @@ func (r *Response) Replay(emit func(*Delta) error) error {
 	for i := range r.Choices {
 		p.choice(&r.Choices[i])
 	}
-	if r.Usage.Known() {
+	if r.Usage.IsReported() {
 		p.give(Delta{Kind: DeltaUsage, Usage: &r.Usage})
 	}
 	return p.err

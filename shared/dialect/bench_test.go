@@ -134,7 +134,7 @@ func BenchmarkMeterResponse(b *testing.B) {
 	b.ReportAllocs()
 	defer golden.ReportCPU(b)()
 	for b.Loop() {
-		if m := (openai.Chat{}).MeterResponse(body); !m.Usage.Known() {
+		if m := (openai.Chat{}).MeterResponse(body); !m.Usage.IsReported() {
 			b.Fatal("no usage")
 		}
 	}

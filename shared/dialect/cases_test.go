@@ -8,7 +8,7 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-// TestEveryCaseIsRun: the folders of cases are those that golden.Pairs and
+// TestEveryCaseIsRun: the folders of cases are those that golden.RunPairs and
 // golden.Operations look into, and each dialect that has some has its tests.
 func TestEveryCaseIsRun(t *testing.T) {
 	t.Parallel()

@@ -104,7 +104,7 @@ func playLoop(t *testing.T, client loopClient, provider string, shape []string, 
 	var before []json.RawMessage
 	for turn := range 4 {
 		body := fmt.Sprintf(`{"model":"m","stream":%v,%s,%q:[%s]}`, stream, client.head, client.list, history)
-		shaped := golden.Shapes()[client.dialect]
+		shaped := golden.AllClients()[client.dialect]
 		r, err := shaped.DecodeRequest([]byte(body))
 		if err != nil {
 			t.Fatalf("%v: %s", err, body)

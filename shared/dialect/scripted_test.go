@@ -219,7 +219,7 @@ type answered struct {
 func play(t *testing.T, client, provider string, s *script, turn int, traits chat.Traits, o *chat.Options) (whole, streamed answered) {
 	t.Helper()
 	plain, stream := scripts[provider](s, turn)
-	c, p := golden.Shapes()[client], golden.Providers[provider]
+	c, p := golden.AllClients()[client], golden.Providers[provider]
 	if c == nil {
 		c = golden.Clients[client]
 	}

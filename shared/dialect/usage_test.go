@@ -199,7 +199,7 @@ func TestUnreportedUsage(t *testing.T) {
 			s := &script{text: "Hi", calls: []string{"{}"}, stop: stop}
 			whole, streamed := play(t, client, loopWire(provider), s, 0, chat.Traits{}, &chat.Options{Strict: true, ID: "gw-1", Model: "m", Created: 1})
 			for _, m := range []chat.Meter{whole.meter, streamed.meter} {
-				if m.Usage.Known() {
+				if m.Usage.IsReported() {
 					t.Errorf("%s-%s: usage is taken for known: %+v", client, loopWire(provider), m.Usage)
 				}
 			}

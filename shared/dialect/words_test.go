@@ -29,7 +29,7 @@ func TestWordsThatAreNotKnownPass(t *testing.T) {
 		"gemini": {`{"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"tools":[{"functionDeclarations":[{"name":"f"}]}],"toolConfig":{"functionCallingConfig":{"mode":"WORD"}}}`},
 		"cohere": {`{"model":"m","tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}],"tool_choice":"WORD","messages":[{"role":"user","content":"Hi"}]}`},
 	} {
-		d := golden.Shapes()[client]
+		d := golden.AllClients()[client]
 		for _, body := range bodies {
 			body := []byte(strings.Replace(body, "WORD", "of_tomorrow", 1))
 			if err := d.Check(body, new(chat.Checked)); err != nil {

@@ -65,7 +65,7 @@ func newConn(p *idlePool, key hostKey, c net.Conn, secure *tls.Conn) *conn {
 	n.sock, _ = raw.(*socket.Conn)
 	n.abort = func() { _ = c.SetDeadline(expiredDeadline) }
 	n.turned = n.turn
-	n.peek = func(fd uintptr) bool { n.gone = !socket.Quiet(fd); return true }
+	n.peek = func(fd uintptr) bool { n.gone = !socket.IsIdle(fd); return true }
 	return n
 }
 
@@ -362,7 +362,7 @@ func (x *exchange) sendRequest(req *http.Request, body *Body, head, data []byte)
 func (c *conn) turn(fd uintptr) bool {
 	a := &c.sending
 	if !a.begun {
-		if c.reused && !socket.Quiet(fd) {
+		if c.reused && !socket.IsIdle(fd) {
 			a.stale = true
 			return true
 		}

@@ -42,7 +42,7 @@ func TestMappedCredentialsHaveAddresses(t *testing.T) {
 		check := Applied{ID: c.ID, Parameters: map[string]json.RawMessage{opening.Name: raw, MappingsParameter: json.RawMessage(mapping)}}
 		open := 0
 		for _, a := range addresses(&check, "checks[0].parameters.", nil) {
-			if !a.Moved() {
+			if !a.Changed() {
 				t.Errorf("%s: %s of a new check is where it was", c.ID, a.Field)
 			}
 			open++
@@ -51,7 +51,7 @@ func TestMappedCredentialsHaveAddresses(t *testing.T) {
 			t.Errorf("%s has %d addresses of %d", c.ID, open, sites)
 		}
 		for _, a := range addresses(&check, "checks[0].parameters.", []Applied{check}) {
-			if a.Moved() {
+			if a.Changed() {
 				t.Errorf("%s: an unchanged %s moved", c.ID, a.Field)
 			}
 		}
@@ -91,7 +91,7 @@ func TestEveryURLOfACheckWithMappingsIsAnAddress(t *testing.T) {
 					}
 					parameters[top] = json.RawMessage(raw)
 					got := addresses(&Applied{ID: c.ID, Parameters: parameters}, "", []Applied{{ID: c.ID, Parameters: map[string]json.RawMessage{MappingsParameter: json.RawMessage(mapping)}}})
-					if len(got) != 1 || got[0].Field != at || !got[0].Open || !got[0].Moved() {
+					if len(got) != 1 || got[0].Field != at || !got[0].Open || !got[0].Changed() {
 						t.Errorf("%s: %s is no address that moves: %+v", c.ID, at, got)
 					}
 				}

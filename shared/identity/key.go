@@ -203,8 +203,8 @@ func Stage(tx *resource.Tx, rec *resource.Record, k *Key, workspaceSlug string, 
 	return nil
 }
 
-// Unstage stages the deletion of the rows of Stage.
-func Unstage(tx *resource.Tx, rec *resource.Record, k *Key) {
+// StageDelete stages the deletion of the rows of Stage.
+func StageDelete(tx *resource.Tx, rec *resource.Record, k *Key) {
 	tx.DeleteCredential(CredentialKey(k.Secret))
 	if k.Previous != nil {
 		tx.DeleteCredential(CredentialKey(*k.Previous))
@@ -269,12 +269,12 @@ const (
 
 var rankLevel = map[Rank]int{RankMember: 1, RankManager: 2, RankWorkspaceAdmin: 3, RankOrganisationAdmin: 4, RankOwner: 5}
 
-// Above reports whether r is higher than other.
-func (r Rank) Above(other Rank) bool { return rankLevel[r] > rankLevel[other] }
+// IsHigherThan reports whether r is higher than other.
+func (r Rank) IsHigherThan(other Rank) bool { return rankLevel[r] > rankLevel[other] }
 
 // Min returns the lower of two ranks.
 func (r Rank) Min(other Rank) Rank {
-	if r.Above(other) {
+	if r.IsHigherThan(other) {
 		return other
 	}
 	return r

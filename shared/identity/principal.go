@@ -211,10 +211,10 @@ func (a *Authenticator) Entrust(ctx context.Context, p *Principal, hash string, 
 	return a.loader.Store(ctx, p.Scope, store.Row{Key: store.Credential(credentialKind, hash), Item: it, Expires: until})
 }
 
-// Former returns the principal of an invalid key, so that work that began with it can be
+// ExpiredPrincipal returns the principal of an invalid key, so that work that began with it can be
 // finished: it has only the given scopes. If the key still has a budget, further costs are
 // charged to it, because an expired or rotated key may become valid again.
-func (a *Authenticator) Former(ctx context.Context, sc store.Scope, keyID string, scopes ...string) (*Principal, error) {
+func (a *Authenticator) ExpiredPrincipal(ctx context.Context, sc store.Scope, keyID string, scopes ...string) (*Principal, error) {
 	p := &Principal{KeyID: keyID, Scope: sc, Scopes: NewScopeSet(scopes...)}
 	v, err := a.loader.Fresh(ctx, sc.Org)
 	if err != nil {

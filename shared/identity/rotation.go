@@ -218,7 +218,7 @@ func Retire(tx *resource.Tx, rec *resource.Record) error {
 			return err
 		}
 		if ok {
-			if err := tx.Unuse(cfg.Ref(), rec.Ref()); err != nil {
+			if err := tx.RemoveUse(cfg.Ref(), rec.Ref()); err != nil {
 				return err
 			}
 		}
@@ -226,7 +226,7 @@ func Retire(tx *resource.Tx, rec *resource.Record) error {
 	if err := Reschedule(tx, rec.Ref(), &k, nil); err != nil {
 		return err
 	}
-	Unstage(tx, rec, &k)
+	StageDelete(tx, rec, &k)
 	return tx.Archive(rec)
 }
 

@@ -141,9 +141,9 @@ func (a *Admission) SettleTokens(ctx context.Context, actual int64) {
 	}
 }
 
-// GiveBack removes the request from all counts, if it was rejected for another reason
+// Return removes the request from all counts, if it was rejected for another reason
 // before it was sent. The second call does nothing.
-func (a *Admission) GiveBack(ctx context.Context) {
+func (a *Admission) Return(ctx context.Context) {
 	if a == nil {
 		return
 	}

@@ -31,7 +31,7 @@ type Held struct {
 
 // Hold retains the reservation after its request has ended, for work that continues at a
 // provider: until SettleHeld is called with the returned entries. Repair settles entries
-// at their bound if they are not settled by the given time, instead of after Due. before
+// at their bound if they are not settled by the given time, instead of after SettleAfter. before
 // is the usage of the request itself. The reservation must not be used any more; settling
 // it does nothing.
 //

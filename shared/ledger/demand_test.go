@@ -13,7 +13,7 @@ import (
 // A budget with a remainder that is too small for a usual request reads exhausted, and its
 // alert is sent once, although the budget is never spent completely.
 //
-//lane:plays
+//lane:property
 func TestExhaustedIsWhatNoUsualRequestFits(t *testing.T) {
 	t.Parallel()
 	type call struct {

@@ -201,4 +201,4 @@ func parseSettlement(s usage.Settle) (key store.Key, id string, a amounts, err e
 	return store.RawKey(s.PK, f[3]), f[0], a, nil
 }
 
-func dueAt(now time.Time) int64 { return now.Add(Due).Unix() }
+func dueAt(now time.Time) int64 { return now.Add(SettleAfter).Unix() }

@@ -55,7 +55,7 @@ func draw(random *rand.Rand, limit int64) (players []*player) {
 // that sends steadily, or early, is admitted up to its share, less a statistical tolerance: the
 // square root of the share, and two.
 //
-//lane:plays
+//lane:property
 func TestPlayedWindowsAreDividedFairly(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(60)

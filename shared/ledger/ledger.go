@@ -24,7 +24,7 @@
 // next update after it rolls the row. The configuration of the limits (the plan) is part
 // of the row too; an update that finds another one migrates the row.
 //
-// An entry that is not settled within Due is settled at its bound by the next request
+// An entry that is not settled within SettleAfter is settled at its bound by the next request
 // that updates the head, and reported as unconfirmed; RepairAll visits all heads. The row
 // stores a trace of it; see trace.go. A head with more than SplitAbove open entries
 // splits into shards, rows that hold a part of the budget; see shard.go.
@@ -46,8 +46,8 @@ import (
 
 // Defaults of a Ledger's limits.
 const (
-	// Due is the time after which an open entry is settled at its bound.
-	Due = 20 * time.Minute
+	// SettleAfter is the time after which an open entry is settled at its bound.
+	SettleAfter = 20 * time.Minute
 	// SplitAbove is the number of open entries above which a row splits.
 	SplitAbove = 128
 	// settleTime limits the work that continues after a caller has disconnected.
@@ -171,8 +171,8 @@ type RateState struct {
 	ResetsAt time.Time // the end of the window
 }
 
-// Full reports whether the window is full.
-func (r RateState) Full() bool { return r.Used >= r.Limit.Value }
+// IsFull reports whether the window is full.
+func (r RateState) IsFull() bool { return r.Used >= r.Limit.Value }
 
 // RateStates returns the state of each of the subject's rate limits, in their order.
 func (l *Ledger) RateStates(ctx context.Context, s *Subject) ([]RateState, error) {

@@ -220,7 +220,7 @@ func (u *UsageLimit) json() usageJSON {
 	return out
 }
 
-// UnmarshalJSON reads the stored form. Client input goes through Place.UsageLimits, which
+// UnmarshalJSON reads the stored form. Client input goes through LimitKind.UsageLimits, which
 // validates it.
 func (u *UsageLimit) UnmarshalJSON(raw []byte) error {
 	var in usageJSON

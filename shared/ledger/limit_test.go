@@ -30,7 +30,7 @@ func lines(details []fault.Detail) string {
 
 func TestUsageLimitsAreReadExactly(t *testing.T) {
 	for _, c := range []struct {
-		place Place
+		place LimitKind
 		in    string
 		want  []UsageLimit
 	}{
@@ -62,7 +62,7 @@ func TestUsageLimitsAreReadExactly(t *testing.T) {
 
 func TestRateLimitsAreReadExactly(t *testing.T) {
 	for _, c := range []struct {
-		place Place
+		place LimitKind
 		in    string
 		want  []RateLimit
 	}{
@@ -84,7 +84,7 @@ func TestRateLimitsAreReadExactly(t *testing.T) {
 func TestRefusalsNameEveryField(t *testing.T) {
 	places := []struct {
 		name  string
-		place Place
+		place LimitKind
 	}{{"key", OnKey}, {"provider", OnProvider}, {"integration", OnIntegration}, {"workspace", OnWorkspace}, {"policy", OnPolicy}}
 	usage := []string{
 		`5`, `"x"`, `[]`, `[1]`, `{}`, `[{}]`, `[{"credit_limit":1},{"credit_limit":2}]`, `[{"credit_limit":1},{"type":"tokens","credit_limit":100},{"type":"requests","credit_limit":2}]`,
@@ -302,7 +302,7 @@ func FuzzLimits(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, p := range []Place{OnKey, OnProvider, OnIntegration, OnWorkspace, OnPolicy, InToken} {
+		for _, p := range []LimitKind{OnKey, OnProvider, OnIntegration, OnWorkspace, OnPolicy, InToken} {
 			limits, details := p.UsageLimits(raw, "usage_limits")
 			for _, u := range limits {
 				if len(details) > 0 || u.CreditLimit < 1 || u.AlertThreshold < 0 || u.AlertThreshold >= u.CreditLimit {

@@ -76,7 +76,7 @@ func TestALostEntryIsNotChargedBesideItsSuccessor(t *testing.T) {
 				if got, _ := m.totals(s.derive().head); got.entries != 0 {
 					t.Errorf("%d entries are left open", got.entries)
 				}
-				h.add(2 * Due)
+				h.add(2 * SettleAfter)
 				if b := stateOf(t, l, s); b.Usage != w.spent || b.Reserved != 0 {
 					t.Errorf("%d spent, want %d; %d held", b.Usage, w.spent, b.Reserved)
 				}

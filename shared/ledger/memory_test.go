@@ -104,7 +104,7 @@ func (m *memory) transact(actions []store.Action) error {
 	for i := range actions {
 		a := &actions[i]
 		old := m.row(a.Table, a.Target())
-		if !store.Holds(a.Conds(), old) {
+		if !store.Satisfies(a.Conds(), old) {
 			return &store.ConditionError{Action: i, Key: a.Target(), Current: old}
 		}
 		var err error
@@ -241,7 +241,7 @@ func (t *memoryTable) Update(ctx context.Context, u store.Update) (before, after
 		return nil, nil, err
 	}
 	old := t.m.row(t.name, u.Key)
-	if !store.Holds(u.If, old) {
+	if !store.Satisfies(u.If, old) {
 		return nil, nil, &store.ConditionError{Key: u.Key, Current: old}
 	}
 	it, err := u.Apply(old)

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// Place is a kind of object with limits, with the accepted forms of limits.
-type Place struct {
+// LimitKind is a kind of object with limits, with the accepted forms of limits.
+type LimitKind struct {
 	usageArray bool // usage_limits is an array, otherwise an object
 	maxUsage   int
 	maxRates   int
@@ -28,17 +28,17 @@ type Place struct {
 // The places. An integration has limits for each workspace, and a default for new ones. A
 // simulation writes limits like a policy's, for any other place.
 var (
-	OnKey         = Place{maxUsage: 1, maxRates: 16, perSecond: true}
-	OnProvider    = Place{maxUsage: 1, maxRates: 16, rateObject: true}
-	OnIntegration = Place{usageArray: true, maxUsage: 1, maxRates: 1, looseAlert: true}
-	OnWorkspace   = Place{usageArray: true, maxUsage: 2, maxRates: 16}
-	OnPolicy      = Place{maxUsage: 1, maxRates: 1, requests: true, minRate: 1, rateObject: true, typed: true}
-	InSimulation  = Place{maxUsage: 1, maxRates: 1, requests: true, perSecond: true, rateObject: true}
-	InToken       = Place{usageArray: true, maxUsage: 2, maxRates: 16, perSecond: true}
+	OnKey         = LimitKind{maxUsage: 1, maxRates: 16, perSecond: true}
+	OnProvider    = LimitKind{maxUsage: 1, maxRates: 16, rateObject: true}
+	OnIntegration = LimitKind{usageArray: true, maxUsage: 1, maxRates: 1, looseAlert: true}
+	OnWorkspace   = LimitKind{usageArray: true, maxUsage: 2, maxRates: 16}
+	OnPolicy      = LimitKind{maxUsage: 1, maxRates: 1, requests: true, minRate: 1, rateObject: true, typed: true}
+	InSimulation  = LimitKind{maxUsage: 1, maxRates: 1, requests: true, perSecond: true, rateObject: true}
+	InToken       = LimitKind{usageArray: true, maxUsage: 2, maxRates: 16, perSecond: true}
 )
 
 // ManyBudgets reports whether usage_limits is an array at the place.
-func (p Place) ManyBudgets() bool { return p.usageArray }
+func (p LimitKind) ManyBudgets() bool { return p.usageArray }
 
 // Maximum amounts; above them sums could overflow 64 bits.
 const (
@@ -85,7 +85,7 @@ func shown[T any](d *details, raw json.RawMessage, path, want string) {
 // UsageLimits parses a client's usage_limits: an object or an array, depending on the
 // place. null and [] mean none. All field errors are returned together, with their paths
 // under path; limits are returned only without errors.
-func (p Place) UsageLimits(raw []byte, path string) ([]UsageLimit, []fault.Detail) {
+func (p LimitKind) UsageLimits(raw []byte, path string) ([]UsageLimit, []fault.Detail) {
 	d := &details{}
 	var limits []UsageLimit
 	for _, el := range d.elements(raw, path, p.usageArray, !p.usageArray, p.maxUsage) {
@@ -107,7 +107,7 @@ func (p Place) UsageLimits(raw []byte, path string) ([]UsageLimit, []fault.Detai
 }
 
 // RateLimits parses a client's rate_limits, like UsageLimits.
-func (p Place) RateLimits(raw []byte, path string) ([]RateLimit, []fault.Detail) {
+func (p LimitKind) RateLimits(raw []byte, path string) ([]RateLimit, []fault.Detail) {
 	d := &details{}
 	var limits []RateLimit
 	for _, el := range d.elements(raw, path, true, p.rateObject, p.maxRates) {
@@ -124,20 +124,20 @@ func (p Place) RateLimits(raw []byte, path string) ([]RateLimit, []fault.Detail)
 
 // UsageLimitOf parses the limit from the fields of a flat body; the caller checks other
 // keys.
-func (p Place) UsageLimitOf(fields map[string]json.RawMessage, path string) (UsageLimit, []fault.Detail) {
+func (p LimitKind) UsageLimitOf(fields map[string]json.RawMessage, path string) (UsageLimit, []fault.Detail) {
 	d := &details{}
 	u := p.usage(d, fields, path)
 	return u, d.list
 }
 
 // RateLimitOf is UsageLimitOf for a rate limit.
-func (p Place) RateLimitOf(fields map[string]json.RawMessage, path string) (RateLimit, []fault.Detail) {
+func (p LimitKind) RateLimitOf(fields map[string]json.RawMessage, path string) (RateLimit, []fault.Detail) {
 	d := &details{}
 	r := p.rate(d, fields, path)
 	return r, d.list
 }
 
-func (p Place) usage(d *details, fields map[string]json.RawMessage, path string) UsageLimit {
+func (p LimitKind) usage(d *details, fields map[string]json.RawMessage, path string) UsageLimit {
 	u := UsageLimit{Type: Cost}
 	allowed, minimum := []Measure{Cost, Tokens}, map[Measure]int64{Cost: 1, Tokens: minTokens, Requests: 1}
 	if p.requests {
@@ -211,7 +211,7 @@ func (d *details) raise(raw []byte, path string, u *UsageLimit) {
 	}
 }
 
-func (p Place) cadence(d *details, fields map[string]json.RawMessage, path string, u *UsageLimit) {
+func (p LimitKind) cadence(d *details, fields map[string]json.RawMessage, path string, u *UsageLimit) {
 	period, hasPeriod := present(fields, "periodic_reset")
 	if hasPeriod {
 		u.Cadence, _ = oneOf(d, period, join(path, "periodic_reset"), []Cadence{Weekly, Monthly})
@@ -233,7 +233,7 @@ func (p Place) cadence(d *details, fields map[string]json.RawMessage, path strin
 	}
 }
 
-func (p Place) rate(d *details, fields map[string]json.RawMessage, path string) RateLimit {
+func (p LimitKind) rate(d *details, fields map[string]json.RawMessage, path string) RateLimit {
 	var r RateLimit
 	allowed := []Unit{PerMinute, PerHour, PerDay, PerWeek}
 	if p.perSecond {

@@ -99,7 +99,7 @@ func TestPlaysThatOnceFailed(t *testing.T) {
 // A failure can be looked into only when it comes again. Coroutines and goroutines
 // play the same.
 //
-//lane:plays
+//lane:property
 func TestTheSameSeedIsTheSamePlay(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t)

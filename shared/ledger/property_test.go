@@ -436,9 +436,9 @@ func (p setting) play(t *testing.T, c *crew) (*world, error) {
 	if err := s.run(t, run); err != nil {
 		return w, fmt.Errorf("%w after\n%s", err, s.story())
 	}
-	w.clock.add(3 * Due)
+	w.clock.add(3 * SettleAfter)
 	if p.late {
-		w.clock.add(5 * Due)
+		w.clock.add(5 * SettleAfter)
 	}
 	w.story.crew = nil
 	l := w.process(random)

@@ -10,7 +10,7 @@ import (
 
 // Raise extends the reservation to a larger bound, for a more expensive target or a
 // continuing stream; it also renews the time after which repair would settle it, so a
-// long session calls it at least every half of Due. If a budget is insufficient the
+// long session calls it at least every half of SettleAfter. If a budget is insufficient the
 // reservation is unchanged or larger, and the fault is that of Reserve.
 func (r *Reservation) Raise(ctx context.Context, b Bound) error {
 	if r == nil {
@@ -42,7 +42,7 @@ func raise(l *Ledger, ctx context.Context, p *part, request string, b Bound) err
 		now := l.base.clock()
 		more := p.lacking(want)
 		beyond := p.beyond(b, sum(p.entry.amounts, more))
-		if more.zero() && beyond == p.entry.beyond && p.entry.due-now.Unix() > int64(Due/time.Second)/2 {
+		if more.zero() && beyond == p.entry.beyond && p.entry.due-now.Unix() > int64(SettleAfter/time.Second)/2 {
 			return nil
 		}
 		u, e := raiseUpdate(p, more, beyond, now)

@@ -55,7 +55,7 @@ func TestRatesHoldUnderAnyInterleaving(t *testing.T) {
 					if a.ReserveTokens(ctx, bound) == nil {
 						a.SettleTokens(ctx, own.Int64N(bound+1))
 					} else {
-						a.GiveBack(ctx)
+						a.Return(ctx)
 						admitted.Add(-1)
 					}
 					if own.IntN(4) == 0 && faults > 0 {

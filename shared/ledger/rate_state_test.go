@@ -32,7 +32,7 @@ func TestRateBucketsOfAPolicy(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, b := range page {
-					got = append(got, fmt.Sprint(b.ValueKey[:min(8, len(b.ValueKey))], len(b.ValueKey), " ", b.Rates[0].Used, b.Rates[0].Full(), b.Rates[0].ResetsAt.Format(" 15:04:05")))
+					got = append(got, fmt.Sprint(b.ValueKey[:min(8, len(b.ValueKey))], len(b.ValueKey), " ", b.Rates[0].Used, b.Rates[0].IsFull(), b.Rates[0].ResetsAt.Format(" 15:04:05")))
 				}
 				if after = next; after == "" {
 					return strings.Join(got, ", ")

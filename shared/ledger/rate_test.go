@@ -55,7 +55,7 @@ func TestNoLimitsCostNothing(t *testing.T) {
 			t.Fatal("refused")
 		}
 		a.SettleTokens(context.Background(), 5)
-		a.GiveBack(context.Background())
+		a.Return(context.Background())
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -232,7 +232,7 @@ func TestTokenRatesReserveAndSettle(t *testing.T) {
 	if err != nil {
 		t.Fatalf("100 + 900 of 1000: %v", err)
 	}
-	b.GiveBack(ctx)
+	b.Return(ctx)
 	// A bound above the entire limit passes while anything is left, and takes the remainder.
 	c, err := take(5000)
 	if err != nil {
@@ -291,7 +291,7 @@ func TestAThrottledStoreAdmitsAndReportsIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.GiveBack(context.Background())
+		a.Return(context.Background())
 	}
 	if open.Load() != 3 {
 		t.Errorf("reported %d times", open.Load())

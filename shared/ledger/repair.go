@@ -193,7 +193,7 @@ func report(l *Ledger, ctx context.Context, row store.Item, o overdue) error {
 		Scope: store.Scope{Org: row.String("org"), Workspace: row.String("workspace")},
 		Kind:  row.String("kind"), ID: row.String("id"), Bucket: row.String("bucket"),
 		Cost: pricing.NanoDollars(whole[slotCost]), Tokens: whole[slotTokens], Requests: whole[slotRequests],
-		Reserved: time.Unix(e.due, 0).Add(-Due).UTC(),
+		Reserved: time.Unix(e.due, 0).Add(-SettleAfter).UTC(),
 	})
 }
 

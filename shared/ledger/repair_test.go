@@ -31,7 +31,7 @@ func TestRepairSettlesAtTheBound(t *testing.T) {
 			}
 			lost = append(lost, r)
 		}
-		h.add(Due - time.Second)
+		h.add(SettleAfter - time.Second)
 		if b := stateOf(t, l, s); b.Usage != 0 || b.Reserved != 0.5*dollar {
 			t.Errorf("repaired too early: %+v", b)
 		}
@@ -74,7 +74,7 @@ func TestASessionLongerThanRepairIsChargedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.add(2 * Due)
+	h.add(2 * SettleAfter)
 	if b := stateOf(t, l, s); b.Usage != 0.2*dollar {
 		t.Fatalf("%+v", b)
 	}

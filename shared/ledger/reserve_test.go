@@ -260,7 +260,7 @@ func TestRaise(t *testing.T) {
 	}
 	// Renewing prevents the repair of a long session.
 	for range 4 {
-		h.add(Due/2 + time.Minute)
+		h.add(SettleAfter/2 + time.Minute)
 		if err := r.Raise(ctx, cost(0.5)); err != nil {
 			t.Fatal(err)
 		}

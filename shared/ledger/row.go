@@ -240,7 +240,7 @@ func (w *writing) overdue(open store.Map) bool {
 	if w.quiet != nil && w.now < w.quiet.Load() {
 		return false
 	}
-	next := w.now + int64(Due/time.Second)/2
+	next := w.now + int64(SettleAfter/time.Second)/2
 	for _, v := range open {
 		value, _ := v.([]byte)
 		if entryPast(value, w.now) {

@@ -92,7 +92,7 @@ type schema = map[string]any
 const smallest = 1e-9
 
 // UsageSchema describes usage_limits in requests and responses.
-func (p Place) UsageSchema() map[string]any {
+func (p LimitKind) UsageSchema() map[string]any {
 	measures := []Measure{Cost, Tokens}
 	if p.requests {
 		measures = append(measures, Requests)
@@ -133,7 +133,7 @@ func (p Place) UsageSchema() map[string]any {
 }
 
 // RateSchema describes rate_limits in requests and responses.
-func (p Place) RateSchema() map[string]any {
+func (p LimitKind) RateSchema() map[string]any {
 	units := []Unit{PerMinute, PerHour, PerDay, PerWeek}
 	if p.perSecond {
 		units = append(units, PerSecond)

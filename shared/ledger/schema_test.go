@@ -48,7 +48,7 @@ func TestSchemasAgreeWithTheParser(t *testing.T) {
 		`[{"type":"requests","unit":"rpm","value":"1"}]`, `[{"type":"requests","unit":"rpm","value":1000000000000000}]`, `[{"type":"requests","unit":"rpm","value":1000000000000001}]`,
 		`[{"type":"requests","unit":"rpm","value":1,"per":"key"}]`, `[{"type":"requests","unit":"rpm","value":1},{"type":"requests","unit":"rph","value":1}]`,
 	}
-	for name, p := range map[string]Place{"key": OnKey, "provider": OnProvider, "integration": OnIntegration, "workspace": OnWorkspace, "policy": OnPolicy} {
+	for name, p := range map[string]LimitKind{"key": OnKey, "provider": OnProvider, "integration": OnIntegration, "workspace": OnWorkspace, "policy": OnPolicy} {
 		usage, rate := compile(t, p.UsageSchema()), compile(t, p.RateSchema())
 		for _, text := range usages {
 			_, bad := p.UsageLimits([]byte(text), "")

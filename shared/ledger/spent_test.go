@@ -33,7 +33,7 @@ func TestAFurtherAttemptIsReservedBesideWhatWasSpent(t *testing.T) {
 					t.Fatal(err)
 				}
 				if repaired {
-					h.add(2 * Due)
+					h.add(2 * SettleAfter)
 					if b := stateOf(t, l, s); b.Usage != 40 {
 						t.Fatalf("%+v", b)
 					}
@@ -73,7 +73,7 @@ func TestTheRecordOfAnEntryHasWhatWasChargedBefore(t *testing.T) {
 	if _, err := l.Reserve(ctx, "r", []*Subject{s}, b); err != nil {
 		t.Fatal(err)
 	}
-	h.add(Due + time.Second)
+	h.add(SettleAfter + time.Second)
 	if state := stateOf(t, l, s); state.Usage != 40 {
 		t.Errorf("%+v", state)
 	}

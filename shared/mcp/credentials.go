@@ -150,7 +150,7 @@ func (o *Opener) Inspect(ctx context.Context, rec *resource.Record, in store.Sco
 	}
 	o.EvictToken(rec)
 	if o.Secrets != nil {
-		o.Secrets.Doubt(ctx, in, i.SecretMappings)
+		o.Secrets.MarkRejected(ctx, in, i.SecretMappings)
 	}
 	return o.inspect(ctx, rec, in)
 }

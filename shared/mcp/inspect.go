@@ -206,11 +206,11 @@ const (
 // Row returns the record of a capability.
 func (c *Capability) Row(of *resource.Record, id, name string) (resource.Record, error) {
 	rec := resource.Record{Scope: of.Scope, Kind: KindCapability.Of(of.ID), ID: id, Name: name, Status: "active"}
-	return rec, c.Into(&rec)
+	return rec, c.EncodeTo(&rec)
 }
 
-// Into encodes the capability into its record.
-func (c *Capability) Into(rec *resource.Record) error {
+// EncodeTo encodes the capability into its record.
+func (c *Capability) EncodeTo(rec *resource.Record) error {
 	rec.Fields = map[string]string{FieldType: c.Type}
 	if c.Enabled {
 		rec.Fields[FieldEnabled] = "1"
@@ -291,7 +291,7 @@ func storeCapability(tx *resource.Tx, of resource.Ref, id string, f *Found, acto
 		return fmt.Errorf("mcp: %w", err)
 	}
 	form.Shape, rec.Name, rec.UpdatedBy = compact.Bytes(), f.Name, actor
-	if err := form.Into(&rec); err != nil {
+	if err := form.EncodeTo(&rec); err != nil {
 		return err
 	}
 	if known {

@@ -205,7 +205,7 @@ func Release(tx *resource.Tx, rec *resource.Record) error {
 	}
 	uses := s.Uses(rec.Scope)
 	for _, of := range uses[1:] {
-		if err := tx.Unuse(of, rec.Ref()); err != nil {
+		if err := tx.RemoveUse(of, rec.Ref()); err != nil {
 			return err
 		}
 	}
@@ -322,7 +322,7 @@ var secretsOf = upstream.Secrets{
 // Configure validates the changed fields, seals their secrets into rec and stores the rest.
 func (i *Integration) Configure(ctx context.Context, k ConfigDeps, rec *resource.Record, ch upstream.Change) error {
 	sent := new(Configuration)
-	if err := upstream.Open(ch.Members, nil, sent); err != nil {
+	if err := upstream.DecodeFields(ch.Members, nil, sent); err != nil {
 		return fault.Invalid("configurations", "does not have the expected form")
 	}
 	for _, name := range ignoredFields {

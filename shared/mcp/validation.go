@@ -41,7 +41,7 @@ func (j *JWTValidation) Rules() *bearer.Rules {
 	r := &bearer.Rules{
 		JWKSURI: j.JWKSURI, Introspect: j.IntrospectEndpoint, Kind: cmp.Or(j.IntrospectContentType, "application/json"),
 		ClientID: j.IntrospectClientID, ClientSecret: j.IntrospectClientSecret,
-		Remember: seconds(j.IntrospectCacheMaxAge), KeySetTTL: seconds(cmp.Or(j.CacheMaxAge, defaultKeyTTL)), Tolerance: seconds(cmp.Or(j.ClockTolerance, defaultTolerance)),
+		CacheFor: seconds(j.IntrospectCacheMaxAge), KeySetTTL: seconds(cmp.Or(j.CacheMaxAge, defaultKeyTTL)), Tolerance: seconds(cmp.Or(j.ClockTolerance, defaultTolerance)),
 		Algorithms: j.Algorithms, NeedExpiry: true,
 		Claims: bearer.ClaimRules{Required: j.RequiredClaims, Match: j.HeaderPayloadMatch},
 	}
@@ -57,7 +57,7 @@ func (j *JWTValidation) Rules() *bearer.Rules {
 	patterns := map[string]*regexp.Regexp{}
 	for _, claim := range slices.Sorted(maps.Keys(j.ClaimValues)) {
 		v := j.ClaimValues[claim]
-		r.Claims.Values = append(r.Claims.Values, bearer.ValueRule{Claim: claim, Wanted: v.Values, How: cmp.Or(v.MatchType, "exact")})
+		r.Claims.Values = append(r.Claims.Values, bearer.ValueRule{Claim: claim, Allowed: v.Values, Match: cmp.Or(v.MatchType, "exact")})
 		for _, text := range v.Values {
 			if re, err := regexp.Compile(text); v.MatchType == "regex" && err == nil {
 				patterns[text] = re
@@ -87,7 +87,7 @@ func (j *JWTValidation) check(at string) (bad []fault.Detail) {
 			bad = append(bad, fault.Detail{Field: at + ".jwks", Message: err.Error()})
 		}
 	}
-	if h := j.HeaderKey; h != "" && (!upstream.HeaderName(h) || upstream.Ours(strings.ToLower(h)) || http.CanonicalHeaderKey(h) == "X-Gateway-Api-Key") {
+	if h := j.HeaderKey; h != "" && (!upstream.HeaderName(h) || upstream.IsGatewayHeader(strings.ToLower(h)) || http.CanonicalHeaderKey(h) == "X-Gateway-Api-Key") {
 		bad = append(bad, fault.Detail{Field: at + ".headerKey", Message: "must be a valid header name, and not the header of the key"})
 	}
 	if j.MaxTokenAge != "" {
@@ -222,7 +222,7 @@ type ExternalAuth struct {
 // Record.OpenSecrets; without it secrets stay masked.
 func (i *Integration) Configuration(sealed map[string][]byte) (*Configuration, error) {
 	c := new(Configuration)
-	return c, upstream.Open(i.Configurations, sealed, c)
+	return c, upstream.DecodeFields(i.Configurations, sealed, c)
 }
 
 // Addresses returns the hosts that receive secrets of the integration, before and after a
@@ -304,7 +304,7 @@ const defaultExpiry = 300
 
 // check returns the faults that the limits in the struct tags do not cover.
 func (f *IdentityForwarding) check(at string) (bad []fault.Detail) {
-	if f.HeaderName != "" && (!upstream.HeaderName(f.HeaderName) || upstream.Ours(strings.ToLower(f.HeaderName))) {
+	if f.HeaderName != "" && (!upstream.HeaderName(f.HeaderName) || upstream.IsGatewayHeader(strings.ToLower(f.HeaderName))) {
 		bad = append(bad, fault.Detail{Field: at + ".header_name", Message: "is not a valid header name, or the header is reserved"})
 	}
 	return bad

@@ -82,7 +82,7 @@ func common(r *usage.Record, latest bool) (a attrs) {
 		}
 	}
 	a.text(attrRequestModel, r.RequestModel)
-	if r.Success() || r.Usage.Known() { // otherwise Model is the requested one
+	if r.Success() || r.Usage.IsReported() { // otherwise Model is the requested one
 		a.text(attrResponseModel, r.Model)
 	}
 	return a
@@ -119,9 +119,9 @@ func described(r *usage.Record, latest bool) attrs {
 		a.add(attrOutputTokens, u.OutputTokens())
 		a.count(attrCacheReadTokens, u.Cached())
 		if latest {
-			a.count(attrCacheWriteTokens, u.Written())
+			a.count(attrCacheWriteTokens, u.CacheWrites())
 		} else {
-			a.count(attrCacheMadeTokens, u.Written())
+			a.count(attrCacheMadeTokens, u.CacheWrites())
 		}
 		a.count(attrReasoningTokens, reasoning(r))
 		if u.Estimated {

@@ -25,7 +25,7 @@ var packed []byte
 // by one.
 type Book struct {
 	index func() *index
-	now   func() *Book // see Following; nil: the book itself
+	now   func() *Book // see WithCurrent; nil: the book itself
 }
 
 // index has the lines of each provider.
@@ -33,7 +33,7 @@ type index struct {
 	version   string
 	seed      maphash.Seed
 	providers map[string]*section
-	over      map[string]map[string]*entry // of a Sheet; they take precedence over the lines
+	over      map[string]map[string]*entry // of a PriceSheet; they take precedence over the lines
 }
 
 // section is the part of the book for one provider.

@@ -63,14 +63,14 @@ type Price struct {
 	byMinute bool
 	perImage bool
 	unsure   bool  // the list has no price for this mode, and no rule gives one
-	above    int64 // see Above
+	above    int64 // see MinPromptSize
 	line     string
 	defaults Defaults
 }
 
-// Above returns the size that a prompt must exceed for the price to apply, in tokens; 0: the price
+// MinPromptSize returns the size that a prompt must exceed for the price to apply, in tokens; 0: the price
 // applies to all smaller prompts as well.
-func (p Price) Above() int64 { return p.above }
+func (p Price) MinPromptSize() int64 { return p.above }
 
 // Line names the line of the price list with these rates, and what changed them:
 // "openai/gpt-5.6 priority", "openai/gpt-5.6 standard>272000 (adjusted)".

@@ -171,7 +171,7 @@ func TestUndeclaredClassesFollowTheirRelatives(t *testing.T) {
 func TestUsagePlusAddsClassByClass(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawUsage(t, 1e6), drawUsage(t, 1e6)
-		sum := a.Plus(b)
+		sum := a.Sum(b)
 		for c := range NumClasses {
 			_, inA := a.Get(c)
 			_, inB := b.Get(c)

@@ -22,7 +22,7 @@ const (
 	maxSheetLine  = 16 << 10 // bytes
 )
 
-// Sheet is a list of prices that replace those of the list for the same models, or are
+// PriceSheet is a list of prices that replace those of the list for the same models, or are
 // added to it. Its text is a first line, then lines in the format of data/prices.txt (see
 // the package):
 //
@@ -31,7 +31,7 @@ const (
 //
 // The sheet's authors choose the name, such as a date. The number shows whether a sheet was
 // cut short. Empty lines, and lines that begin with #, do not count.
-type Sheet struct {
+type PriceSheet struct {
 	version string
 	entries map[string]map[string]*entry // by provider, then model
 }
@@ -42,14 +42,14 @@ var (
 )
 
 // ParseSheet parses a complete sheet; the error names the first invalid line.
-func ParseSheet(text []byte) (*Sheet, error) {
+func ParseSheet(text []byte) (*PriceSheet, error) {
 	if len(text) > MaxSheet {
 		return nil, fmt.Errorf("pricing: sheet: has %d bytes, %d are allowed", len(text), MaxSheet)
 	}
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("pricing: sheet: is not UTF-8")
 	}
-	s := &Sheet{entries: make(map[string]map[string]*entry)}
+	s := &PriceSheet{entries: make(map[string]map[string]*entry)}
 	head, want, n, at := false, 0, 0, 0
 	for line := range strings.Lines(string(text)) {
 		line, at = strings.TrimRight(line, "\r\n"), at+1
@@ -77,7 +77,7 @@ func ParseSheet(text []byte) (*Sheet, error) {
 	return s, nil
 }
 
-func (s *Sheet) readHead(line string, text []byte) (lines int, err error) {
+func (s *PriceSheet) readHead(line string, text []byte) (lines int, err error) {
 	part := strings.Split(line, "\t")
 	if len(part) != 3 || part[0] != "prices" || !sheetName.MatchString(part[1]) {
 		return 0, fmt.Errorf("must be prices, a name of 1 to 64 of A-Z, a-z, 0-9, ., _ and -, and a number, separated by tabs")
@@ -89,7 +89,7 @@ func (s *Sheet) readHead(line string, text []byte) (lines int, err error) {
 	return lines, nil
 }
 
-func (s *Sheet) read(line string) error {
+func (s *PriceSheet) read(line string) error {
 	if len(line) > maxSheetLine {
 		return fmt.Errorf("has %d bytes, %d are allowed", len(line), maxSheetLine)
 	}
@@ -121,15 +121,15 @@ func (s *Sheet) read(line string) error {
 }
 
 // Version names the sheet: its name, and a checksum of all of it.
-func (s *Sheet) Version() string { return s.version }
+func (s *PriceSheet) Version() string { return s.version }
 
-// Loses names a model that would lose its price if next replaced the sheet on top of a
+// LostModel names a model that would lose its price if next replaced the sheet on top of a
 // book, without saying so. Such a sheet has lost lines.
-func (s *Sheet) Loses(b *Book, next *Sheet) (model string, loses bool) {
+func (s *PriceSheet) LostModel(b *Book, next *PriceSheet) (model string, loses bool) {
 	if s == nil {
 		return "", false
 	}
-	after := b.With(next)
+	after := b.WithSheet(next)
 	for provider, models := range s.entries {
 		for name, e := range models {
 			if e.unpriced || next.entries[provider][name] != nil {
@@ -143,8 +143,8 @@ func (s *Sheet) Loses(b *Book, next *Sheet) (model string, loses bool) {
 	return model, loses
 }
 
-// With is the book with a sheet on top; nil: without one.
-func (b *Book) With(s *Sheet) *Book {
+// WithSheet is the book with a sheet on top; nil: without one.
+func (b *Book) WithSheet(s *PriceSheet) *Book {
 	if s == nil {
 		return b
 	}
@@ -154,8 +154,8 @@ func (b *Book) With(s *Sheet) *Book {
 	})}
 }
 
-// Following returns a book with the Current that now returns. Lookups in the book itself use b.
-func (b *Book) Following(now func() *Book) *Book { return &Book{index: b.index, now: now} }
+// WithCurrent returns a book with the Current that now returns. Lookups in the book itself use b.
+func (b *Book) WithCurrent(now func() *Book) *Book { return &Book{index: b.index, now: now} }
 
 // Current is the book to use for one question or one request, so that prices of different
 // times do not mix in it.
@@ -307,9 +307,9 @@ const (
 // USD returns the amount in US dollars as an exact decimal number.
 func (n NanoDollars) USD() json.Number { return decimal(int64(n), nanoPlaces) }
 
-// Plus returns the sum of two amounts, none of which is negative. It saturates at the largest
+// Add returns the sum of two amounts, none of which is negative. It saturates at the largest
 // amount.
-func (n NanoDollars) Plus(m NanoDollars) NanoDollars { return n + min(m, math.MaxInt64-n) }
+func (n NanoDollars) Add(m NanoDollars) NanoDollars { return n + min(m, math.MaxInt64-n) }
 
 // decimal returns n * 10^-places as the shortest decimal number that equals it.
 func decimal(n int64, places int) json.Number {

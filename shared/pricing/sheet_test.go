@@ -15,7 +15,7 @@ func TestASheetLiesOnTheList(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := Default()
-	b := base.With(s)
+	b := base.WithSheet(s)
 	if !strings.HasPrefix(b.Version(), base.Version()+"+2026-11-26-") {
 		t.Errorf("version %s", b.Version())
 	}
@@ -68,7 +68,7 @@ func TestTheListItselfIsASheet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lost, loses := s.Loses(Default(), &Sheet{}); loses {
+	if lost, loses := s.LostModel(Default(), &PriceSheet{}); loses {
 		t.Errorf("%s would be lost, which the list has", lost)
 	}
 }
@@ -107,7 +107,7 @@ func TestBadSheetsAreRefusedWhole(t *testing.T) {
 }
 
 func TestASheetWithoutAModelRemovesIt(t *testing.T) {
-	read := func(lines ...string) *Sheet {
+	read := func(lines ...string) *PriceSheet {
 		s, err := ParseSheet([]byte(fmt.Sprintf("prices\tx\t%d\n%s\n", len(lines), strings.Join(lines, "\n"))))
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestASheetWithoutAModelRemovesIt(t *testing.T) {
 	}
 	was := read("openai\tnewest\tinput=7", "openai\tgpt-4o\tinput=1")
 	for _, c := range []struct {
-		next *Sheet
+		next *PriceSheet
 		lost string
 	}{
 		{read("openai\tgpt-4o\tinput=1"), "openai/newest"},
@@ -124,7 +124,7 @@ func TestASheetWithoutAModelRemovesIt(t *testing.T) {
 		{read("openai\tnewest\tunpriced"), ""},
 		{read(), "openai/newest"},
 	} {
-		if lost, _ := was.Loses(Default(), c.next); lost != c.lost {
+		if lost, _ := was.LostModel(Default(), c.next); lost != c.lost {
 			t.Errorf("lost is %q, want %q", lost, c.lost)
 		}
 	}

@@ -95,14 +95,14 @@ func (u Usage) Get(c Class) (n int64, ok bool) { return u.n[c], u.has&(1<<c) != 
 // N gives a count, 0 when absent.
 func (u Usage) N(c Class) int64 { return u.n[c] }
 
-// Known reports whether any class was reported.
-func (u Usage) Known() bool { return u.has != 0 }
+// IsReported reports whether any class was reported.
+func (u Usage) IsReported() bool { return u.has != 0 }
 
 // Classes is the set of reported classes: bit c is set for class c.
 func (u Usage) Classes() uint64 { return u.has }
 
-// Plus sums two usages class by class (several attempts of one request).
-func (u Usage) Plus(v Usage) Usage {
+// Sum sums two usages class by class (several attempts of one request).
+func (u Usage) Sum(v Usage) Usage {
 	for set := v.has; set != 0; set &= set - 1 {
 		c := Class(bits.TrailingZeros64(set))
 		u.Add(c, v.n[c])
@@ -127,14 +127,14 @@ func (u Usage) Bounded() Usage {
 
 // InputTokens is all tokens in (what OpenAI calls prompt_tokens).
 func (u Usage) InputTokens() int64 {
-	return u.n[Input] + u.Cached() + u.Written() + u.n[AudioIn] + u.n[ImageIn]
+	return u.n[Input] + u.Cached() + u.CacheWrites() + u.n[AudioIn] + u.n[ImageIn]
 }
 
 // Cached is all tokens in that were read from the provider's prompt cache.
 func (u Usage) Cached() int64 { return u.n[CacheRead] + u.n[AudioCacheRead] + u.n[ImageCacheRead] }
 
-// Written is all tokens in that were written to the provider's prompt cache.
-func (u Usage) Written() int64 {
+// CacheWrites is all tokens in that were written to the provider's prompt cache.
+func (u Usage) CacheWrites() int64 {
 	return u.n[CacheWrite5m] + u.n[CacheWrite30m] + u.n[CacheWrite1h] + u.n[CacheWrite12h]
 }
 

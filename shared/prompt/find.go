@@ -17,9 +17,9 @@ import (
 	"gateway/shared/store"
 )
 
-// Shelf is a request's view of prompts and partials: that of its organization, which is at most
+// View is a request's view of prompts and partials: that of its organization, which is at most
 // resource.MaxStale older than the store, from the workspace of its caller.
-type Shelf struct {
+type View struct {
 	View  *resource.View
 	Scope store.Scope // of the caller
 	// User identifies the user, for experiments: the value of a key of the metadata, or for
@@ -66,14 +66,14 @@ func missing(ref string) error {
 // Find gives the version that name@version means. Without a version that is the published
 // one, or the one that the running experiment chooses. Otherwise it is @latest, a number,
 // or a label of the caller's workspace or of one shared with it.
-func (s Shelf) Find(ctx context.Context, name string) (*Found, error) {
+func (s View) Find(ctx context.Context, name string) (*Found, error) {
 	found, _, err := s.find(ctx, name, true)
 	return found, err
 }
 
 // Examined finds the version that name@version means, regardless of experiments, with the
 // saved table of tests of its prompt.
-func (s Shelf) Examined(ctx context.Context, name string) (*Found, []Case, error) {
+func (s View) Examined(ctx context.Context, name string) (*Found, []Case, error) {
 	found, h, err := s.find(ctx, name, false)
 	if err != nil {
 		return nil, nil, err
@@ -81,7 +81,7 @@ func (s Shelf) Examined(ctx context.Context, name string) (*Found, []Case, error
 	return found, h.content.Prompt.Tests, nil
 }
 
-func (s Shelf) find(ctx context.Context, name string, trying bool) (*Found, *head[*Saved], error) {
+func (s View) find(ctx context.Context, name string, trying bool) (*Found, *head[*Saved], error) {
 	ref := ParseReference(name)
 	sc, h, err := s.head(ctx, ref.Name)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s Shelf) find(ctx context.Context, name string, trying bool) (*Found, *hea
 
 // tried is the version that the running experiment chooses for the caller's user, with the
 // id of the experiment. If that version cannot be used, it is the published one.
-func (s Shelf) tried(ctx context.Context, sc store.Scope, h *head[*Saved]) (n int64, id string, err error) {
+func (s View) tried(ctx context.Context, sc store.Scope, h *head[*Saved]) (n int64, id string, err error) {
 	t, ok, err := resource.Load(ctx, s.View, sc, KindExperiment.Of(h.id), h.running, decodeTrial)
 	if err != nil || !ok || t.status != Running {
 		return h.published, "", err
@@ -124,7 +124,7 @@ func (s Shelf) tried(ctx context.Context, sc store.Scope, h *head[*Saved]) (n in
 }
 
 // version gives version n of a prompt; nil: there is none that can be used.
-func (s Shelf) version(ctx context.Context, sc store.Scope, h *head[*Saved], n int64) (*Saved, error) {
+func (s View) version(ctx context.Context, sc store.Scope, h *head[*Saved], n int64) (*Saved, error) {
 	if n == h.published {
 		return h.content, nil
 	}
@@ -136,7 +136,7 @@ func (s Shelf) version(ctx context.Context, sc store.Scope, h *head[*Saved], n i
 }
 
 // head finds a prompt by id or slug, and its scope; nil: there is none.
-func (s Shelf) head(ctx context.Context, name string) (store.Scope, *head[*Saved], error) {
+func (s View) head(ctx context.Context, name string) (store.Scope, *head[*Saved], error) {
 	h, ok, err := resource.Load(ctx, s.View, s.Scope, KindPrompt, name, versioned(DecodePrompt))
 	if err != nil {
 		return s.Scope, nil, err
@@ -173,7 +173,7 @@ func decodeShare(rec resource.Record) (*sharedAs, error) {
 }
 
 // labelled is the version that carries a label, by the label's name or id; 0: none does.
-func (s Shelf) labelled(ctx context.Context, sc store.Scope, h *head[*Saved], label string) (int64, error) {
+func (s View) labelled(ctx context.Context, sc store.Scope, h *head[*Saved], label string) (int64, error) {
 	if len(h.labels) == 0 {
 		return 0, nil
 	}
@@ -190,7 +190,7 @@ func (s Shelf) labelled(ctx context.Context, sc store.Scope, h *head[*Saved], la
 }
 
 // Partials gives the saved partials of a workspace.
-func (s Shelf) Partials(ctx context.Context, sc store.Scope) Partials {
+func (s View) Partials(ctx context.Context, sc store.Scope) Partials {
 	return func(ref Reference) (*Template, error) {
 		h, ok, err := resource.Load(ctx, s.View, sc, KindPartial, ref.Name, versioned(DecodePartial))
 		if err != nil {
@@ -231,15 +231,15 @@ func unavailable(err error) error {
 	return fault.Unavailable(err)
 }
 
-// Filled is a prompt filled with a request's variables.
-type Filled struct {
+// Rendered is a prompt filled with a request's variables.
+type Rendered struct {
 	*Found
 	RequestedName string // the requested name
 	Body          []byte // for the provider
 }
 
-// Fill finds a prompt and makes the body of it.
-func (s Shelf) Fill(ctx context.Context, name string, q *Request) (*Filled, error) {
+// Render finds a prompt and makes the body of it.
+func (s View) Render(ctx context.Context, name string, q *Request) (*Rendered, error) {
 	found, err := s.Find(ctx, name)
 	if err != nil {
 		return nil, err
@@ -248,7 +248,7 @@ func (s Shelf) Fill(ctx context.Context, name string, q *Request) (*Filled, erro
 	if err != nil {
 		return nil, err
 	}
-	return &Filled{found, name, body}, nil
+	return &Rendered{found, name, body}, nil
 }
 
 // KindExperiment is the kind of experiments: records below their prompt.

@@ -65,7 +65,7 @@ func TestNoAddressChangesWithoutItsSecrets(t *testing.T) {
 			case len(f.Values) == 1:
 				continue
 			}
-			places := f.Name == customHost || f.Part()&Places != 0
+			places := f.Name == customHost || f.Part()&HostField != 0
 			apply, i := saved()
 			err := apply(Change{Configurations: map[string]any{f.Name: other}})
 			named := err != nil && slices.ContainsFunc(fault.From(err).Details, func(d fault.Detail) bool { return d.Field == configPrefix+f.Name })
@@ -109,7 +109,7 @@ func TestModelsAreServedAtTheirHostWithTheSecret(t *testing.T) {
 		{"https://a.example.com", "https://a.example.com", false}, {"https://a.example.com", "https://b.example.com", true}, {"", "https://b.example.com", true},
 		{"https://a.example.com", "https://own.example.com/v1/", false}, {"https://a.example.com", "", false},
 	} {
-		moved := slices.ContainsFunc(of(c.now).ModelHosts(of(c.was)), func(a hostpin.Address) bool { return a.Moved() })
+		moved := slices.ContainsFunc(of(c.now).ModelHosts(of(c.was)), func(a hostpin.Address) bool { return a.Changed() })
 		if moved != c.moved {
 			t.Errorf("%s to %s: %v", c.was, c.now, moved)
 		}

@@ -306,9 +306,9 @@ const mantleAnthropic = "https://bedrock-mantle.{aws_region|us-east-1}.api.aws/a
 
 const bedrockControl = "https://bedrock.{aws_region|us-east-1}.amazonaws.com"
 
-// NotKnown is the message for an id that no provider of the catalogue has. It suggests the
+// UnknownProviderMessage is the message for an id that no provider of the catalogue has. It suggests the
 // nearest one, or where to find them.
-func NotKnown(id string) string {
+func UnknownProviderMessage(id string) string {
 	ids := make([]string, len(catalogue))
 	for i := range catalogue {
 		ids[i] = catalogue[i].ID

@@ -72,7 +72,7 @@ const alreadySealed = "sealed"
 func (ch *Change) Apply(ctx context.Context, k ChangeStore, rec *resource.Record, i *Integration) error {
 	p, ok := ByID(i.AIProviderID)
 	if !ok {
-		return fault.Invalid("ai_provider_id", "%s", NotKnown(i.AIProviderID))
+		return fault.Invalid("ai_provider_id", "%s", UnknownProviderMessage(i.AIProviderID))
 	}
 	e := edit{p: p, rec: rec, plain: maps.Clone(i.Configurations), secret: make(map[string]any)}
 	if e.plain == nil {
@@ -331,8 +331,8 @@ func maskMembers(masked map[string]string, name string, v any) {
 	}
 }
 
-// Shown is the configurations as reads show them, with secrets as masked_<field>.
-func (i *Integration) Shown() map[string]any {
+// MaskedConfigurations is the configurations as reads show them, with secrets as masked_<field>.
+func (i *Integration) MaskedConfigurations() map[string]any {
 	out := make(map[string]any, len(i.Configurations)+len(i.Masked))
 	maps.Copy(out, i.Configurations)
 	headers := make(map[string]string)

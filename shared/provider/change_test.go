@@ -102,7 +102,7 @@ func TestEverySecretFieldIsSealed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown, err := json.Marshal(i.Shown())
+		shown, err := json.Marshal(i.MaskedConfigurations())
 		if err != nil {
 			t.Fatal(err)
 		}

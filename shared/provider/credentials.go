@@ -52,8 +52,8 @@ const CredentialsDoc = "Several API keys of the same account, in place of key. E
 // MaxCredentials is the maximum number of credentials of an integration.
 const MaxCredentials = 10
 
-// ShownCredentials returns the credentials as reads show them.
-func (i *Integration) ShownCredentials() []CredentialShown {
+// MaskedCredentials returns the credentials as reads show them.
+func (i *Integration) MaskedCredentials() []CredentialShown {
 	out := make([]CredentialShown, len(i.Credentials))
 	for n := range i.Credentials {
 		c := &i.Credentials[n]

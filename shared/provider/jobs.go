@@ -13,9 +13,9 @@ const (
 	CohereJobs    = "cohere.jobs"
 )
 
-// OfJobs reports whether op concerns files, batches or fine-tuning jobs, for which
+// IsJobOperation reports whether op concerns files, batches or fine-tuning jobs, for which
 // providers have shapes of their own.
-func OfJobs(op Operation) bool {
+func IsJobOperation(op Operation) bool {
 	return strings.HasPrefix(string(op), "files_") || strings.HasPrefix(string(op), "batches_") || strings.HasPrefix(string(op), "finetune_")
 }
 

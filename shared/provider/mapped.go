@@ -60,12 +60,12 @@ func (s *Secrets) Values(ctx context.Context, v *resource.View, sc store.Scope, 
 	return out, until, nil
 }
 
-// Doubt makes the next read query the managers again, because the receiver of the values
+// MarkRejected makes the next read query the managers again, because the receiver of the values
 // rejected them.
-func (s *Secrets) Doubt(ctx context.Context, v *resource.View, sc store.Scope, mappings []SecretMapping) {
+func (s *Secrets) MarkRejected(ctx context.Context, v *resource.View, sc store.Scope, mappings []SecretMapping) {
 	for i := range mappings {
 		if source, err := s.source(ctx, v, sc, mappings[i].SecretReferenceID); err == nil {
-			s.resolver.Doubt(source)
+			s.resolver.MarkRejected(source)
 		}
 	}
 }
@@ -87,10 +87,10 @@ func (l *Loaded) Values(ctx context.Context, sc store.Scope, mappings []SecretMa
 	return values, err
 }
 
-// Doubt is Secrets.Doubt.
-func (l *Loaded) Doubt(ctx context.Context, sc store.Scope, mappings []SecretMapping) {
+// MarkRejected is Secrets.MarkRejected.
+func (l *Loaded) MarkRejected(ctx context.Context, sc store.Scope, mappings []SecretMapping) {
 	if v, err := l.Loader.Fresh(ctx, sc.Org); err == nil {
-		l.Secrets.Doubt(ctx, v, sc, mappings)
+		l.Secrets.MarkRejected(ctx, v, sc, mappings)
 	}
 }
 
@@ -212,7 +212,7 @@ func (m *SecretMapping) restrict(was []SecretMapping, reads bool) (changed bool)
 func stageUses(tx *resource.Tx, by resource.Ref, before, after map[string]resource.Ref) error {
 	for id, of := range before {
 		if _, stays := after[id]; !stays {
-			if err := tx.Unuse(of, by); err != nil {
+			if err := tx.RemoveUse(of, by); err != nil {
 				return err
 			}
 		}
@@ -228,8 +228,8 @@ func stageUses(tx *resource.Tx, by resource.Ref, before, after map[string]resour
 	return nil
 }
 
-// Fill replaces a key and configurations by the values of mappings.
-func Fill(values map[string]string, key *string, fields map[string]any) {
+// ReplaceMapped replaces a key and configurations by the values of mappings.
+func ReplaceMapped(values map[string]string, key *string, fields map[string]any) {
 	for target, v := range values {
 		if target == SecretKey {
 			*key = v
@@ -247,7 +247,7 @@ func (i *Integration) MapsAddress() bool {
 	}
 	for _, m := range i.SecretMappings {
 		if name, isField := strings.CutPrefix(m.TargetField, configPrefix); isField {
-			if f, known := p.Field(name); !known || f.Part()&Places != 0 {
+			if f, known := p.Field(name); !known || f.Part()&HostField != 0 {
 				return true
 			}
 		}

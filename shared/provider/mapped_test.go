@@ -172,7 +172,7 @@ func TestSecretsOfAWSByARole(t *testing.T) {
 	aws.Secrets["s"] = "sk-role"
 	auth := map[string]string{"aws_auth_type": "assumedRole", "aws_role_arn": aws.Role, "aws_external_id": "ext-1", "aws_region": "eu-west-1"}
 	h.reads(t, source(t, reference.AWS, "s", auth, nil), "", "", "sk-role")
-	h.clock.move(reference.Fresh)
+	h.clock.move(reference.MaxAge)
 	h.reads(t, source(t, reference.AWS, "s", auth, nil), "", "", "sk-role")
 	if aws.Calls("role") != 1 || aws.Calls("read") != 2 {
 		t.Errorf("%d roles, %d reads", aws.Calls("role"), aws.Calls("read"))
@@ -329,7 +329,7 @@ func TestVaultLoginsAreCachedRenewedAndReplaced(t *testing.T) {
 	h.reads(t, of("kv/a"), "", "", "1")
 	count(2, 1)
 	vault.Do(func() { clear(vault.Tokens) }) // revoked
-	h.clock.move(reference.Fresh)
+	h.clock.move(reference.MaxAge)
 	h.reads(t, of("kv/a"), "", "", "1")
 	count(3, 1)
 	vault.Do(func() { vault.SecretID = "another" })
@@ -365,7 +365,7 @@ func TestAValueOutlivesItsManagerButNoRefusal(t *testing.T) {
 	}
 	h.reads(t, of(), "", "", "1")
 	vault.Do(func() { vault.Secrets["kv/a"] = `{"v":"2"}` })
-	h.clock.move(reference.Fresh - time.Second)
+	h.clock.move(reference.MaxAge - time.Second)
 	h.reads(t, of(), "", "", "1")
 	if vault.Calls("read") != 1 {
 		t.Errorf("%d reads while the value is fresh", vault.Calls("read"))
@@ -394,7 +394,7 @@ func TestAValueOutlivesItsManagerButNoRefusal(t *testing.T) {
 	h.reads(t, of(), "", "", "2")
 	// What is rejected is not used any more.
 	vault.Do(func() { delete(vault.Secrets, "kv/a") })
-	h.clock.move(reference.Fresh)
+	h.clock.move(reference.MaxAge)
 	h.fails(t, of(), fault.ProviderError, "404")
 	// A clock that is set back makes nothing last longer.
 	vault.Do(func() { vault.Secrets["kv/a"] = `{"v":"3"}` })
@@ -409,11 +409,11 @@ func TestADoubtedValueIsFetchedAgain(t *testing.T) {
 	s := source(t, reference.Vault, "kv/a", map[string]string{"vault_auth_type": "token", "vault_addr": vault.URL}, map[string]string{"vault_token": "hvs.t"})
 	h.reads(t, s, "", "", "1")
 	vault.Do(func() { vault.Secrets["kv/a"] = `{"v":"2"}` })
-	h.Doubt(s)
+	h.MarkRejected(s)
 	h.reads(t, s, "", "", "1") // it has just been asked for
 	h.clock.move(time.Minute)
-	h.Doubt(s)
-	h.Doubt(s)
+	h.MarkRejected(s)
+	h.MarkRejected(s)
 	h.reads(t, s, "", "", "2")
 	if vault.Calls("read") != 2 {
 		t.Errorf("%d reads", vault.Calls("read"))

@@ -40,7 +40,7 @@ type Provider struct {
 	Model   string // the model that the provider uses when the caller names none
 	Quirks  Quirks
 
-	placing []*Field // that are Places
+	placing []*Field // that are HostField
 }
 
 // Scheme is a way to authenticate.
@@ -116,7 +116,7 @@ func (p *Provider) readHeaderNames() {
 		if f.Bare != "" {
 			know(f.Bare)
 		}
-		if f.Part()&Places != 0 {
+		if f.Part()&HostField != 0 {
 			p.placing = append(p.placing, f)
 		}
 	}

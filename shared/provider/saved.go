@@ -243,7 +243,7 @@ func addresses(p *Provider, was, now *Integration) []hostpin.Address {
 	out := []hostpin.Address{{Field: configPrefix + customHost, Was: was.placeOf(customHost), Now: now.placeOf(customHost), Open: true}}
 	for n := range p.Fields {
 		f := &p.Fields[n]
-		if f.Part()&Places == 0 || f.Secret {
+		if f.Part()&HostField == 0 || f.Secret {
 			continue
 		}
 		out = append(out, hostpin.Address{Field: configPrefix + f.Name, Was: was.placeOf(f.Name), Now: now.placeOf(f.Name), Open: f.Form == BaseURL})

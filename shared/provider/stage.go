@@ -41,7 +41,7 @@ func (d *Default) Stage(tx *resource.Tx, of *resource.Record, i *Integration) er
 	case err != nil:
 		return err
 	case taken && d.Slug != "":
-		return SlugTaken(d.Field, slug)
+		return SlugConflict(d.Field, slug)
 	case taken:
 		slug = FreshSlug(slug)
 	}
@@ -60,8 +60,8 @@ func (d *Default) Stage(tx *resource.Tx, of *resource.Record, i *Integration) er
 	return tx.Use(of.Ref(), rec.Ref())
 }
 
-// SlugTaken is the refusal of a default provider's slug.
-func SlugTaken(field, slug string) error {
+// SlugConflict is the refusal of a default provider's slug.
+func SlugConflict(field, slug string) error {
 	return fault.Invalid(field, "the slug %q is already used by another provider of the workspace; choose another", slug)
 }
 
@@ -83,7 +83,7 @@ func Retire(tx *resource.Tx, rec *resource.Record) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.Unuse(in.integration(rec.Scope), rec.Ref()); err != nil {
+	if err := tx.RemoveUse(in.integration(rec.Scope), rec.Ref()); err != nil {
 		return err
 	}
 	return tx.ArchiveAndFreeSlug(rec)

@@ -12,10 +12,10 @@ type Part uint8
 const (
 	// Opens: the field is a secret, or names the account.
 	Opens Part = 1 << iota
-	// Places: the field changes the host that is called, or that issues a token.
-	Places
-	// Plain: a version, a flag, a name within the account.
-	Plain
+	// HostField: the field changes the host that is called, or that issues a token.
+	HostField
+	// PlainField: a version, a flag, a name within the account.
+	PlainField
 )
 
 // parts sorts the fields of all providers. A field that is missing here counts both as a
@@ -28,25 +28,25 @@ var parts = map[string]Part{
 	"vertex_project_id": Opens, "fireworks_account_id": Opens, "workers_ai_account_id": Opens, "predibase_tenant_id": Opens,
 	"stability_client_id": Opens, "stability_client_user_id": Opens, "amzn_sagemaker_custom_attributes": Opens, "amzn_sagemaker_session_id": Opens,
 
-	"aws_role_arn": Opens | Places, "azure_entra_tenant_id": Opens | Places, "azure_workload_tenant_id": Opens | Places, "vertex_service_account_json": Opens | Places, "vertex_workload_service_account": Opens | Places, "vertex_workload_audience": Places,
+	"aws_role_arn": Opens | HostField, "azure_entra_tenant_id": Opens | HostField, "azure_workload_tenant_id": Opens | HostField, "vertex_service_account_json": Opens | HostField, "vertex_workload_service_account": Opens | HostField, "vertex_workload_audience": HostField,
 
-	"azure_resource_name": Places, "azure_foundry_url": Places, "azure_entra_scope": Places, "huggingface_base_url": Places,
-	"databricks_workspace": Places, "snowflake_account": Places, "aws_region": Places, "aws_service": Places,
-	"vertex_region": Places, "oracle_region": Places, "byteplus_region": Places,
+	"azure_resource_name": HostField, "azure_foundry_url": HostField, "azure_entra_scope": HostField, "huggingface_base_url": HostField,
+	"databricks_workspace": HostField, "snowflake_account": HostField, "aws_region": HostField, "aws_service": HostField,
+	"vertex_region": HostField, "oracle_region": HostField, "byteplus_region": HostField,
 
-	"openai_beta": Plain, "anthropic_beta": Plain, "anthropic_version": Plain, "anthropic_inspect_stream_for_overloaded_error": Plain,
-	"azure_auth_mode": Plain, "is_key_required": Plain, "azure_deployment_config": Plain, "azure_deployment_id": Plain, "azure_api_version": Plain,
-	"azure_model_name": Plain, "azure_deployment_name": Plain, "azure_endpoint_name": Plain, "azure_extra_parameters": Plain,
-	"aws_auth_type": Plain, "aws_bedrock_model": Plain, "amz_server_side_encryption": Plain, "amz_server_side_encryption_aws_kms_key_id": Plain,
+	"openai_beta": PlainField, "anthropic_beta": PlainField, "anthropic_version": PlainField, "anthropic_inspect_stream_for_overloaded_error": PlainField,
+	"azure_auth_mode": PlainField, "is_key_required": PlainField, "azure_deployment_config": PlainField, "azure_deployment_id": PlainField, "azure_api_version": PlainField,
+	"azure_model_name": PlainField, "azure_deployment_name": PlainField, "azure_endpoint_name": PlainField, "azure_extra_parameters": PlainField,
+	"aws_auth_type": PlainField, "aws_bedrock_model": PlainField, "amz_server_side_encryption": PlainField, "amz_server_side_encryption_aws_kms_key_id": PlainField,
 	// Buckets are named with each file; their store only gets signatures, or has one host for
 	// all of them.
-	"aws_s3_bucket": Plain, "aws_s3_object_key": Plain, "vertex_storage_bucket_name": Plain,
-	"amzn_sagemaker_target_model": Plain, "amzn_sagemaker_target_variant": Plain, "amzn_sagemaker_target_container_hostname": Plain,
-	"amzn_sagemaker_inference_id": Plain, "amzn_sagemaker_enable_explanations": Plain, "amzn_sagemaker_inference_component": Plain, "amzn_sagemaker_model_name": Plain,
-	"vertex_auth_type": Plain, "provider_file_name": Plain, "provider_model": Plain, "provider_batch_endpoint": Plain, "file_purpose": Plain,
-	"vertex_skip_ptu_cost_attribution": Plain, "vertex_map_metadata": Plain,
-	"mistral_fim_completion": Plain, "file_upload_size": Plain, "databricks_serving_endpoint_name": Plain,
-	"oracle_serving_mode": Plain, "oracle_api_version": Plain, "stability_client_version": Plain,
+	"aws_s3_bucket": PlainField, "aws_s3_object_key": PlainField, "vertex_storage_bucket_name": PlainField,
+	"amzn_sagemaker_target_model": PlainField, "amzn_sagemaker_target_variant": PlainField, "amzn_sagemaker_target_container_hostname": PlainField,
+	"amzn_sagemaker_inference_id": PlainField, "amzn_sagemaker_enable_explanations": PlainField, "amzn_sagemaker_inference_component": PlainField, "amzn_sagemaker_model_name": PlainField,
+	"vertex_auth_type": PlainField, "provider_file_name": PlainField, "provider_model": PlainField, "provider_batch_endpoint": PlainField, "file_purpose": PlainField,
+	"vertex_skip_ptu_cost_attribution": PlainField, "vertex_map_metadata": PlainField,
+	"mistral_fim_completion": PlainField, "file_upload_size": PlainField, "databricks_serving_endpoint_name": PlainField,
+	"oracle_serving_mode": PlainField, "oracle_api_version": PlainField, "stability_client_version": PlainField,
 }
 
 // Part is what the field does.
@@ -54,12 +54,12 @@ func (f *Field) Part() Part {
 	if part, sorted := parts[f.Name]; sorted {
 		return part
 	}
-	return Opens | Places
+	return Opens | HostField
 }
 
-// Holds reports whether the key and the fields of a config target hold any part of a
+// HasSecret reports whether the key and the fields of a config target hold any part of a
 // credential. If so, the target is only called at its own address.
-func (p *Provider) Holds(key string, fields map[string]any) bool {
+func (p *Provider) HasSecret(key string, fields map[string]any) bool {
 	if key != "" {
 		return true
 	}
@@ -74,10 +74,10 @@ func (p *Provider) Holds(key string, fields map[string]any) bool {
 	return false
 }
 
-// MovedBy returns the caller's header that would send a request with the saved credential
+// HostHeader returns the caller's header that would send a request with the saved credential
 // to another address than its own; "" if there is none. A header that repeats the saved
 // value is harmless.
-func (c *Credential) MovedBy(p *Provider, h http.Header) string {
+func (c *Credential) HostHeader(p *Provider, h http.Header) string {
 	for _, f := range p.placing {
 		if f.header != "" {
 			for _, v := range h[f.header] {
@@ -97,11 +97,11 @@ func (c *Credential) MovedBy(p *Provider, h http.Header) string {
 	return ""
 }
 
-// MovedByFields is like MovedBy, for the fields of a config in the request.
-func (c *Credential) MovedByFields(p *Provider, fields map[string]any) string {
+// HostConfigField is like HostHeader, for the fields of a config in the request.
+func (c *Credential) HostConfigField(p *Provider, fields map[string]any) string {
 	for name, value := range fields {
 		f, ok := p.Field(name)
-		if !ok || f.Part()&Places == 0 {
+		if !ok || f.Part()&HostField == 0 {
 			continue
 		}
 		if text, err := asText(name, value); err != nil || c.moved(f, text) {

@@ -26,13 +26,13 @@ func TestEveryFieldIsSortedIntoCredentialsAndAddresses(t *testing.T) {
 			switch {
 			case !sorted:
 				t.Errorf("%s of %s is not sorted", f.Name, p.ID)
-			case part&Plain != 0 && part != Plain:
+			case part&PlainField != 0 && part != PlainField:
 				t.Errorf("%s is plain and something else", f.Name)
 			case f.Secret && part&Opens == 0:
 				t.Errorf("%s is secret and opens nothing", f.Name)
-			case strings.Contains(host+" "+places, "{"+f.Name) && !strings.Contains(f.Name, "_account_id") && part&Places == 0:
+			case strings.Contains(host+" "+places, "{"+f.Name) && !strings.Contains(f.Name, "_account_id") && part&HostField == 0:
 				t.Errorf("%s is part of the host of %s and no address", f.Name, p.ID)
-			case f.Form == BaseURL && part&Places == 0:
+			case f.Form == BaseURL && part&HostField == 0:
 				t.Errorf("%s is a URL and no address", f.Name)
 			}
 		}
@@ -42,7 +42,7 @@ func TestEveryFieldIsSortedIntoCredentialsAndAddresses(t *testing.T) {
 			t.Errorf("%s is sorted and no field", name)
 		}
 	}
-	if f := (&Field{Name: "tomorrow"}); f.Part() != Opens|Places {
+	if f := (&Field{Name: "tomorrow"}); f.Part() != Opens|HostField {
 		t.Error("an unsorted field must count as both")
 	}
 }
@@ -56,7 +56,7 @@ func TestCredentialsAndTargetsHaveNoUnknownMembers(t *testing.T) {
 		known string
 	}{
 		{Credential{}, "Key Fields Deployments CustomHost CustomHeaders"},
-		{Target{}, "Provider Credential CustomHost CustomHeaders CallerKey Saved Signer Trusting"},
+		{Target{}, "Provider Credential CustomHost CustomHeaders CallerKey Saved Signer TrustedTransport"},
 		{Deployment{}, "Name Alias APIVersion Model Default"},
 		{ModelHost{}, "CustomHost CustomHeaders"},
 	} {
@@ -81,19 +81,19 @@ func TestHeadersThatMoveASavedCredential(t *testing.T) {
 			for value, moves := range map[string]bool{"other": true, "": false, "Own": false} {
 				h := http.Header{}
 				h.Set(strings.ToUpper(f.HeaderName()), value)
-				got := saved.MovedBy(p, h)
-				if want := moves && f.Part()&Places != 0; (got != "") != want || want && got != f.HeaderName() {
+				got := saved.HostHeader(p, h)
+				if want := moves && f.Part()&HostField != 0; (got != "") != want || want && got != f.HeaderName() {
 					t.Errorf("%s %s=%q: %q", p.ID, f.Name, value, got)
 				}
 			}
 			h := http.Header{}
 			h.Add(f.HeaderName(), "Own")
 			h.Add(f.HeaderName(), "other")
-			if got := saved.MovedBy(p, h); (got != "") != (f.Part()&Places != 0) {
+			if got := saved.HostHeader(p, h); (got != "") != (f.Part()&HostField != 0) {
 				t.Errorf("%s %s twice: %q", p.ID, f.Name, got)
 			}
 			for _, name := range append([]string{f.Name}, f.Aliases...) {
-				if got := saved.MovedByFields(p, map[string]any{name: "other"}); (got != "") != (f.Part()&Places != 0) {
+				if got := saved.HostConfigField(p, map[string]any{name: "other"}); (got != "") != (f.Part()&HostField != 0) {
 					t.Errorf("%s %s in a config: %q", p.ID, name, got)
 				}
 			}

@@ -8,7 +8,7 @@ func TestNotKnownSuggestsAProvider(t *testing.T) {
 		"opneai": "is not a provider of this gateway; did you mean openai?", "antropic": "is not a provider of this gateway; did you mean anthropic?",
 		"zzzzzzzzzzzzzzz": "is not a provider of this gateway; GET /v1/providers/catalog lists those that are",
 	} {
-		if got := NotKnown(id); got != want {
+		if got := UnknownProviderMessage(id); got != want {
 			t.Errorf("%s: %q, want %q", id, got, want)
 		}
 	}

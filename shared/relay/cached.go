@@ -224,7 +224,7 @@ func eventsBroke(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *
 	f.Source = fault.SourceProvider
 	mask.Bytes(body, mk.Secrets())
 	log.Body(record.Received, body)
-	if m.Usage.Known() || m.OutputEstimate() > 0 {
+	if m.Usage.IsReported() || m.OutputEstimate() > 0 {
 		bill.Reported.Observe(m)
 		u := accounting.UsageOf(bill, m)
 		response.EstimateOutput(&u, m)

@@ -28,9 +28,9 @@
 //	                   values of the stages; nothing else writes it
 //
 // The route has its handler (handlers.go): a dry run stops before the request is sent
-// (rehearse.go), files and batches of the gateway call no provider (runs.go), model lists may
+// (dryrun.go), files and batches of the gateway call no provider (runs.go), model lists may
 // not (listing.go); a child request starts after its parent's admission (child.go), and rows of
-// batches start at the top (behalf.go). Pass-through runs the same stages and is sent by
+// batches start at the top (internal_call.go). Pass-through runs the same stages and is sent by
 // sendRaw.
 //
 // Same dialect on both sides: the bytes are forwarded and edited by splicing. Different

@@ -155,7 +155,7 @@ func (r *race) run() {
 	defer func() {
 		if v := recover(); v != nil { // no server does
 			s.req.Fail("hedge", fmt.Errorf("panic: %T", v))
-			r.hedge.Lose(0, 0)
+			r.hedge.EndUnused(0, 0)
 			s.log.Close()
 		}
 	}()
@@ -196,9 +196,9 @@ func (r *race) attempt(s *call) answer {
 func (r *race) lose(s *call, a *answer) {
 	cancelled := usable(a) || s.req.Ctx.Err() != nil
 	if status := a.status(); !cancelled && !a.refused() {
-		r.hedge.Lose(status, 0)
+		r.hedge.EndUnused(status, 0)
 	} else {
-		r.hedge.Lose(0, r.took)
+		r.hedge.EndUnused(0, r.took)
 	}
 	if cancelled {
 		s.bill.Spending.MarkSuperseded()

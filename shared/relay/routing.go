@@ -31,19 +31,19 @@ func tellBreakers(r *Relay, q *admission.Request, pl *plan.Plan) {
 
 // outcomeOf judges the response of a target for routing.
 func outcomeOf(q *admission.Request, pl *plan.Plan, up *outbound, rw *reply, a *answer) route.Outcome {
-	o := route.Outcome{Status: a.status(), Exception: a.exception(), Refused: a.cached != nil || a.refused()}
+	o := route.Outcome{Status: a.status(), Exception: a.exception(), Rejected: a.cached != nil || a.refused()}
 	// Once a head was sent, or the client or its body is gone, no other target can be tried.
 	o.Final = rw.headSent || up.bodySpent || q.Req.Context().Err() != nil
 	o.Pending = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
-	if a.fault != nil && o.Refused {
-		pl.Traversal.Refused(a.fault.Code, o.Status)
+	if a.fault != nil && o.Rejected {
+		pl.Traversal.Reject(a.fault.Code, o.Status)
 	}
 	return o
 }
 
 // latencyOf is the latency of the target that was tried last; 0 if it was not called.
 func latencyOf(bill *accounting.Bill, o route.Outcome) time.Duration {
-	if at := bill.Spending.Last(); at != nil && !o.Refused {
+	if at := bill.Spending.Last(); at != nil && !o.Rejected {
 		return at.Latency
 	}
 	return 0
@@ -70,14 +70,14 @@ func settleBreakers(c *call) {
 // called records in the last attempt which retry it was and how long it waited.
 func called(bill *accounting.Bill, s *route.Schedule, waited time.Duration) {
 	at := bill.Spending.Last()
-	if at == nil || s.Used() == 0 {
+	if at == nil || s.Retries() == 0 {
 		return
 	}
 	reason := usage.WaitBackoff
 	if s.Named() {
 		reason = usage.WaitNamed
 	}
-	at.Repeats(s.Used(), waited, reason)
+	at.Repeats(s.Retries(), waited, reason)
 }
 
 // failAside reports a failure that no request sees.

@@ -150,7 +150,7 @@ func rowsRoute(r *Relay, q *admission.Request, pl *plan.Plan, d *batch.Definitio
 		return nil
 	default:
 		if _, known := provider.ByID(ask.Provider); !known {
-			return fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is no saved provider, whose name begins with @, and %s", clipText(ask.Provider), provider.NotKnown(ask.Provider))
+			return fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is no saved provider, whose name begins with @, and %s", clipText(ask.Provider), provider.UnknownProviderMessage(ask.Provider))
 		}
 		return nil
 	}

@@ -90,7 +90,7 @@ func open(c *call, a *answer) {
 func passesEvents(tg *target.Target) bool {
 	leaf := tg.Choice.Leaf
 	return tg.SameDialect() && tg.Choice.Dialect.Name() == provider.AnthropicMessages &&
-		leaf.Retry == nil && leaf.FirstToken == 0 && (tg.Plan.Traversal == nil || tg.Plan.Traversal.Alone())
+		leaf.Retry == nil && leaf.FirstToken == 0 && (tg.Plan.Traversal == nil || tg.Plan.Traversal.IsSingle())
 }
 
 // firstEventFailed turns a stream that never started into a fault.
@@ -118,7 +118,7 @@ func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 	}
 	c.out.patience.Stop()
 	switch {
-	case m.Usage.Known():
+	case m.Usage.IsReported():
 		c.bill.Reported.Observe(m)
 		c.bill.Charge(m.Usage)
 	case m.Err == nil && gaveUp(&c.req, &c.out):

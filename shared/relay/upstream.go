@@ -32,7 +32,7 @@ func upstreamBody(r *Relay, tg *target.Target, up *outbound, log *record.Log) ([
 	}
 	if tg.Body.Form != nil {
 		roomToSend(tg.Body, up)
-		if !tg.Choice.Leaf.Plain() {
+		if !tg.Choice.Leaf.IsUnchanged() {
 			tg.Loss.Add("override_params", "a config cannot change the fields of a form")
 		}
 		return formBody(tg, up), nil

@@ -215,7 +215,7 @@ type Due struct {
 	At   time.Time
 	Of   Ref
 	Key  store.Key
-	// Noted reports whether Note was called for this row.
+	// Noted reports whether MarkDue was called for this row.
 	Noted bool
 }
 
@@ -244,9 +244,9 @@ func (r *Resources) Done(ctx context.Context, d Due) error {
 	return readError(r.control.Delete(ctx, d.Key))
 }
 
-// Note marks a due row, once, together with an action, such as an advance notice. first is
+// MarkDue marks a due row, once, together with an action, such as an advance notice. first is
 // false when the row was marked before, or is no longer due.
-func (r *Resources) Note(ctx context.Context, d Due, along store.Action) (first bool, err error) {
+func (r *Resources) MarkDue(ctx context.Context, d Due, along store.Action) (first bool, err error) {
 	err = r.store.Transact(ctx, store.Action{Table: store.Control, Update: &store.Update{
 		Key: d.Key, Set: []store.Assign{{Path: store.At("noted"), Value: true}},
 		If: []store.Cond{store.IfPresent(), store.IfMissing(store.At("noted"))},

@@ -102,7 +102,7 @@ func TestUsedRecordIsNotDeletedAndItsUsersAreNamed(t *testing.T) {
 	if err := remove(); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), `workspace "Team"`) {
 		t.Errorf("delete of a used record: %v", err)
 	}
-	if err := r.Change(ctx, scopeO, func(tx *Tx) error { return tx.Unuse(used.Ref(), user.Ref()) }); err != nil {
+	if err := r.Change(ctx, scopeO, func(tx *Tx) error { return tx.RemoveUse(used.Ref(), user.Ref()) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := remove(); err != nil {

@@ -151,31 +151,31 @@ func (r *Resources) listStamp(ctx context.Context, org string) (stamp, error) {
 	return stamp{gen: gen, own: before.done, steady: before.writers == 0 && r.lists.own(org) == before}, nil
 }
 
-// Rehearsal collects what changes would do. See WithRehearsal.
-type Rehearsal struct {
+// DryRun collects what changes would do. See WithDryRun.
+type DryRun struct {
 	Deleted []Ref // deleted or archived
 	Updated []Ref
 }
 
 type rehearsalKey struct{}
 
-// WithRehearsal returns a context in which changes are staged and never committed: what they
+// WithDryRun returns a context in which changes are staged and never committed: what they
 // would do is added to h, and the closure of each runs once. It is not safe for concurrent
 // changes.
-func WithRehearsal(ctx context.Context, h *Rehearsal) context.Context {
+func WithDryRun(ctx context.Context, h *DryRun) context.Context {
 	return context.WithValue(ctx, rehearsalKey{}, h)
 }
 
-// Rehearses reports whether changes with the context are not committed.
-func Rehearses(ctx context.Context) bool { return rehearsalOf(ctx) != nil }
+// IsDryRun reports whether changes with the context are not committed.
+func IsDryRun(ctx context.Context) bool { return rehearsalOf(ctx) != nil }
 
-func rehearsalOf(ctx context.Context) *Rehearsal {
-	h, _ := ctx.Value(rehearsalKey{}).(*Rehearsal)
+func rehearsalOf(ctx context.Context) *DryRun {
+	h, _ := ctx.Value(rehearsalKey{}).(*DryRun)
 	return h
 }
 
 // rehearse runs the closure of a change and collects what it staged.
-func (r *Resources) rehearse(ctx context.Context, sc store.Scope, f func(*Tx) error, h *Rehearsal) error {
+func (r *Resources) rehearse(ctx context.Context, sc store.Scope, f func(*Tx) error, h *DryRun) error {
 	t := r.begin(ctx, sc)
 	if err := f(t); err != nil {
 		return err

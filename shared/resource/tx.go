@@ -334,16 +334,16 @@ func (t *Tx) Use(of, by Ref) error {
 	setString(it, "ws", by.Scope.Workspace)
 	setString(it, "name", by.Name)
 	t.batch.put(store.Control, store.Row{Key: useKey(of, by), Item: it}, nil)
-	return t.Hold(of)
+	return t.RequireExists(of)
 }
 
-// Hold stages that a record must exist when the change runs, and raises its Rev, so that a
+// RequireExists stages that a record must exist when the change runs, and raises its Rev, so that a
 // concurrent deletion of it looks again for users.
-func (t *Tx) Hold(of Ref) error { return hold(t, of) }
+func (t *Tx) RequireExists(of Ref) error { return hold(t, of) }
 
-// HoldAs is Hold of a record that must still have the status, for example one that must not
+// RequireStatus is RequireExists of a record that must still have the status, for example one that must not
 // be archived.
-func (t *Tx) HoldAs(of Ref, status string) error {
+func (t *Tx) RequireStatus(of Ref, status string) error {
 	return hold(t, of, store.IfEqual(store.At("status"), status))
 }
 
@@ -379,9 +379,9 @@ func (t *Tx) Require(of Ref) error {
 	return nil
 }
 
-// Same stages that a record must be unchanged since this change has read it; otherwise the
+// RequireUnchanged stages that a record must be unchanged since this change has read it; otherwise the
 // change runs again.
-func (t *Tx) Same(rec *Record) error {
+func (t *Tx) RequireUnchanged(rec *Record) error {
 	if err := own(t, rec.Scope); err != nil {
 		return err
 	}
@@ -399,11 +399,11 @@ func (t *Tx) Same(rec *Record) error {
 // record itself was written: the record's next write removes it.
 const touched = "touched"
 
-// Touch stages that something has changed that belongs to a record but is stored in other
+// MarkChanged stages that something has changed that belongs to a record but is stored in other
 // rows: the record's Rev and its Changed time are raised. A concurrent change of the record
 // itself must look again; concurrent touches need not. A record that does not exist is left
 // alone.
-func (t *Tx) Touch(of Ref) error {
+func (t *Tx) MarkChanged(of Ref) error {
 	if err := own(t, of.Scope); err != nil {
 		return err
 	}
@@ -421,8 +421,8 @@ func (t *Tx) Touch(of Ref) error {
 	return nil
 }
 
-// Unuse stages that by no longer uses of.
-func (t *Tx) Unuse(of, by Ref) error {
+// RemoveUse stages that by no longer uses of.
+func (t *Tx) RemoveUse(of, by Ref) error {
 	if err := own(t, of.Scope); err != nil {
 		return err
 	}

@@ -109,9 +109,9 @@ func LoadAll[T any](ctx context.Context, v *View, sc store.Scope, k Kind, decode
 	return all, err
 }
 
-// LoadFolded gives what fold makes from all live records of a kind, newest first: once per
+// LoadWith gives what fold makes from all live records of a kind, newest first: once per
 // View and type, for all callers. The result is shared and must not be changed.
-func LoadFolded[F any](ctx context.Context, v *View, sc store.Scope, k Kind, fold func([]Record) (F, error)) (F, error) {
+func LoadWith[F any](ctx context.Context, v *View, sc store.Scope, k Kind, fold func([]Record) (F, error)) (F, error) {
 	key := viewKey{workspace: sc.Workspace, kind: k, version: -2, typ: reflect.TypeFor[F]()}
 	made, _, err := load(ctx, v, sc, key, func(ctx context.Context) (F, bool, error, error) {
 		var none F

@@ -11,7 +11,7 @@ import (
 // openAt is Breakers with states that a test decides.
 type openAt func(path string) bool
 
-func (o openAt) Quiet() bool                        { return false }
+func (o openAt) AllClosed() bool                    { return false }
 func (o openAt) Claim(string, *Breaker) bool        { return true }
 func (o openAt) Release(string)                     {}
 func (o openAt) Record(string, *Breaker, int, bool) {}
@@ -37,11 +37,11 @@ func TestABreakerOpensAtItsThreshold(t *testing.T) {
 	for _, status := range []int{500, 500, 200, 404} {
 		c.Record(path, count, status, false)
 	}
-	if c.State(path) != Closed || !c.Quiet() {
+	if c.State(path) != Closed || !c.AllClosed() {
 		t.Fatal("two failures are too few, and 404 is none")
 	}
 	c.Record(path, count, 503, false)
-	if c.State(path) != Open || c.State("config.targets[1]") != Closed || c.Quiet() {
+	if c.State(path) != Open || c.State("config.targets[1]") != Closed || c.AllClosed() {
 		t.Fatal("the third failure opens it, for this path only")
 	}
 	*now = now.Add(testCooldown - 1)
@@ -141,7 +141,7 @@ func TestOneProbeAtATime(t *testing.T) {
 		t.Fatal("after another cooldown there is another probe")
 	}
 	c.Record(path, b, 200, true)
-	if c.State(path) != Closed || !c.Quiet() {
+	if c.State(path) != Closed || !c.AllClosed() {
 		t.Error("a good probe closes it")
 	}
 	c.Record(path, b, 500, false)
@@ -201,7 +201,7 @@ func TestProcessesCountTogether(t *testing.T) {
 	}
 	for _, c := range all {
 		c.Merge(nil)
-		if c.State(path) != Closed || !c.Quiet() {
+		if c.State(path) != Closed || !c.AllClosed() {
 			t.Error("what one process closed is closed in all")
 		}
 	}
@@ -223,12 +223,12 @@ func TestMergeRetainsUnreportedState(t *testing.T) {
 	if c.State(path) != Probing {
 		t.Error("a probe of this process is lost")
 	}
-	c.Held(path, now.Add(time.Minute))
+	c.SetProbed(path, now.Add(time.Minute))
 	if c.State(path) != Probing {
 		t.Error("another process's probe counts")
 	}
 	c.Merge(nil)
-	if c.State(path) != Closed || !c.Quiet() {
+	if c.State(path) != Closed || !c.AllClosed() {
 		t.Error("the other process has closed it")
 	}
 }

@@ -40,7 +40,7 @@ func (c *Circuits) Of(key ConfigKey) *ConfigCircuits {
 	}
 	if len(c.configs) >= maxCircuitConfigs {
 		for k, set := range c.configs {
-			if set.Quiet() {
+			if set.AllClosed() {
 				delete(c.configs, k)
 			}
 		}
@@ -68,12 +68,12 @@ type ConfigCircuits struct {
 	states map[string]*circuit // by path; absent: closed, nothing counted
 }
 
-// Quiet implements Breakers.
-func (c *ConfigCircuits) Quiet() bool { return c.trouble.Load() == 0 }
+// AllClosed implements Breakers.
+func (c *ConfigCircuits) AllClosed() bool { return c.trouble.Load() == 0 }
 
 // State implements Breakers.
 func (c *ConfigCircuits) State(path string) State {
-	if c.Quiet() {
+	if c.AllClosed() {
 		return Closed
 	}
 	c.mu.Lock()

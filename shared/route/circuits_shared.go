@@ -119,8 +119,8 @@ func (c *ConfigCircuits) Merge(all map[string]Shared) {
 	}
 }
 
-// Held notes that another process has the probe of a half-open circuit.
-func (c *ConfigCircuits) Held(path string, until time.Time) {
+// SetProbed notes that another process has the probe of a half-open circuit.
+func (c *ConfigCircuits) SetProbed(path string, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.states[path]; s != nil {
@@ -167,10 +167,10 @@ const (
 	Probing               // the probe is under way; other requests skip the target
 )
 
-// Breakers are the breakers of one config, as a Walk uses them.
+// Breakers are the breakers of one config, as a Traversal uses them.
 type Breakers interface {
-	// Quiet reports that all of them are closed, so that none needs to be checked.
-	Quiet() bool
+	// AllClosed reports that all of them are closed, so that none needs to be checked.
+	AllClosed() bool
 	State(path string) State
 	// Claim takes the one probe of a half-open target. False: another request has it. A
 	// caller that claims a probe must Record or Release it.

@@ -55,7 +55,7 @@ func parseHedge(r *reader, v value) *HedgeRule {
 }
 
 // Hedge is a second attempt that may be made at another target of a strategy. It does not refer to
-// the Walk: the goroutine that makes the attempt calls Begin and Lose, and Spent follows its end.
+// the Traversal: the goroutine that makes the attempt calls Begin and EndUnused, and RecordCost follows its end.
 type Hedge struct {
 	Leaf   *Leaf
 	After  time.Duration
@@ -73,7 +73,7 @@ type Hedge struct {
 
 // HedgeOf returns the second attempt for the target that Next has just returned; nil if the config
 // has none for it: no hedge, no other target that works, or no known latency to wait for.
-func HedgeOf(w *Walk) *Hedge {
+func HedgeOf(w *Traversal) *Hedge {
 	m := w.ctx.Measures
 	if !w.tree.hedges || m == nil || w.at == nil {
 		return nil
@@ -89,9 +89,9 @@ func HedgeOf(w *Walk) *Hedge {
 		if n.hedge == nil {
 			continue
 		}
-		h := &Hedge{in: n, rule: n.hedge, room: m.Workspace, class: m.Class, spender: m.Spender, Stored: n.hedge.Stored, breakers: w.ctx.Breakers}
+		h := &Hedge{in: n, rule: n.hedge, room: m.Workspace, class: m.Class, spender: m.KeyID, Stored: n.hedge.Stored, breakers: w.ctx.Breakers}
 		if h.After = n.hedge.After; n.hedge.Percentile > 0 {
-			if d, ok := m.Workspace.Percentile(measureKey(w, w.at), m.Class, n.hedge.Percentile, m.Looking); ok {
+			if d, ok := m.Workspace.Percentile(measureKey(w, w.at), m.Class, n.hedge.Percentile, m.DryRun); ok {
 				h.After = d
 			}
 		}
@@ -107,7 +107,7 @@ func HedgeOf(w *Walk) *Hedge {
 
 // secondTarget returns another target of a strategy: the next one of a fallback, the default of
 // conditions, else one by the rule of the strategy.
-func secondTarget(w *Walk, f *frame) *node {
+func secondTarget(w *Traversal, f *frame) *node {
 	var list []*node
 	switch f.n.mode {
 	case ModeConditional:
@@ -144,7 +144,7 @@ func secondTarget(w *Walk, f *frame) *node {
 	return open[0]
 }
 
-func number(w *Walk) uint32 {
+func number(w *Traversal) uint32 {
 	if w.ctx.Random != nil {
 		return w.ctx.Random()
 	}
@@ -160,15 +160,15 @@ func (n *node) contains(leaf *node) bool {
 // the key has no extra cost left.
 func (h *Hedge) Begin() bool {
 	var ok bool
-	if h.pending, ok = h.room.Afford(h.spender, h.rule.MaxExtra); ok {
+	if h.pending, ok = h.room.AllowsHedge(h.spender, h.rule.MaxExtra); ok {
 		h.room.Begin(h.key)
 	}
 	return ok
 }
 
-// Lose ends an attempt whose response is not used: status is that of its own failure, and 0 if
+// EndUnused ends an attempt whose response is not used: status is that of its own failure, and 0 if
 // it was cancelled after a time.
-func (h *Hedge) Lose(status int, after time.Duration) {
+func (h *Hedge) EndUnused(status int, after time.Duration) {
 	if status == 0 {
 		h.room.Exceeded(h.key, h.class, after)
 	} else {
@@ -180,13 +180,13 @@ func (h *Hedge) Lose(status int, after time.Duration) {
 	h.room.End(h.key)
 }
 
-// Spent counts the cost of a request whose strategy has a hedge in nano-dollars: that of the
+// RecordCost counts the cost of a request whose strategy has a hedge in nano-dollars: that of the
 // attempt that was used, and that of the other one, if it began.
-func (h *Hedge) Spent(used, unused int64) { h.room.Spent(h.spender, used, unused, h.pending) }
+func (h *Hedge) RecordCost(used, unused int64) { h.room.RecordCost(h.spender, used, unused, h.pending) }
 
 // HedgeWon continues the walk at the second attempt, whose response is used. The first one was
 // cancelled after a time, or had failed with a status.
-func HedgeWon(w *Walk, h *Hedge, status int, after time.Duration) {
+func HedgeWon(w *Traversal, h *Hedge, status int, after time.Duration) {
 	leave(w, status, after)
 	for len(w.stack) > 0 {
 		top := &w.stack[len(w.stack)-1]
@@ -201,7 +201,7 @@ func HedgeWon(w *Walk, h *Hedge, status int, after time.Duration) {
 }
 
 // leave reports the end of an attempt that another one replaces.
-func leave(w *Walk, status int, after time.Duration) {
+func leave(w *Traversal, status int, after time.Duration) {
 	if status == 0 {
 		w.giveBack(w.at, w.probe)
 		if measuresAny(w) {
@@ -217,7 +217,7 @@ func leave(w *Walk, status int, after time.Duration) {
 }
 
 // HedgeFailed has a fallback not try the target of a failed second attempt again.
-func HedgeFailed(w *Walk, h *Hedge) {
+func HedgeFailed(w *Traversal, h *Hedge) {
 	if h.child.leaf != nil {
 		w.tried = h.child
 	}

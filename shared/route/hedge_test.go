@@ -42,9 +42,9 @@ func TestHedgeNamesAnotherTarget(t *testing.T) {
 		{ModeLoadbalance, "", nil, nil, 0, "b"}, {ModeLoadbalance, "", nil, []string{"b"}, 0, "c"},
 		{ModeLeastBusy, `,"tie_break":"order"`, nil, nil, 0, "b"},
 	} {
-		room := measure.NewRoom(time.Now)
+		room := measure.NewWorkspace(time.Now)
 		tree := hedgedTree(t, c.mode, c.more, fourLeaves)
-		w := tree.Start(Context{Metadata: c.metadata, Measures: &Measures{Workspace: room, Spender: "k"}})
+		w := tree.Start(Context{Metadata: c.metadata, Measures: &Measures{Workspace: room, KeyID: "k"}})
 		if _, f := w.Next(Outcome{}); f != nil {
 			t.Fatal(f)
 		}
@@ -75,16 +75,16 @@ func TestHedgeNamesAnotherTarget(t *testing.T) {
 // A walk continues at the second attempt, and every request in flight is ended.
 func TestWalkContinuesAtTheSecondAttempt(t *testing.T) {
 	t.Parallel()
-	room := measure.NewRoom(time.Now)
-	room.Spent("k", 1, 0, 0)
+	room := measure.NewWorkspace(time.Now)
+	room.RecordCost("k", 1, 0, 0)
 	tree := hedgedTree(t, ModeFallback, "", fourLeaves)
 	breakers := &recorded{}
-	walk := func() (*Walk, *Hedge) {
-		w := tree.Start(Context{Breakers: breakers, Measures: &Measures{Workspace: room, Spender: "k"}})
+	walk := func() (*Traversal, *Hedge) {
+		w := tree.Start(Context{Breakers: breakers, Measures: &Measures{Workspace: room, KeyID: "k"}})
 		if _, f := w.Next(Outcome{}); f != nil {
 			t.Fatal(f)
 		}
-		room.Spent("k", 1, 0, 0)
+		room.RecordCost("k", 1, 0, 0)
 		return w, HedgeOf(w)
 	}
 	busy := func(want string) {
@@ -117,20 +117,20 @@ func TestWalkContinuesAtTheSecondAttempt(t *testing.T) {
 	if !h.Begin() {
 		t.Fatal("it is not allowed")
 	}
-	h.Lose(500, 0)
+	h.EndUnused(500, 0)
 	HedgeFailed(w, h)
 	leaf, _ := w.Next(Outcome{Status: 503})
 	if leaf == nil || leaf.Slug != "c" {
 		t.Errorf("%+v follows", leaf)
 	}
-	w.Abandon()
+	w.End()
 	busy("0000")
 }
 
 // recorded are breakers that are always closed.
 type recorded struct{ list []string }
 
-func (*recorded) Quiet() bool                 { return true }
+func (*recorded) AllClosed() bool             { return true }
 func (*recorded) State(string) State          { return Closed }
 func (*recorded) Claim(string, *Breaker) bool { return false }
 func (*recorded) Release(string)              {}

@@ -16,10 +16,10 @@ type Measures struct {
 	Workspace *measure.Workspace // of the workspace
 	Class     measure.Class      // of the request
 	Model     string             // that the request names, for targets that name none
-	// Spender is whose extra cost hedges count: the id of the key.
-	Spender string
+	// KeyID is whose extra cost hedges count: the id of the key.
+	KeyID string
 	// Find returns the price of a target, which Room remembers for a second. The request, at the
-	// time At, is expected to use Used.
+	// time At, is expected to use Retries.
 	Find func(*Leaf) (pricing.Price, bool)
 	Used pricing.Usage
 	At   time.Time
@@ -27,15 +27,17 @@ type Measures struct {
 	Cost func(*Leaf) (pricing.NanoDollars, bool)
 	// Key identifies a target with its model; nil: by its provider, host and model.
 	Key func(*Leaf) measure.Key
-	// Looking: nothing is noted, because no request is sent.
-	Looking bool
+	// DryRun: nothing is noted, because no request is sent.
+	DryRun bool
 }
 
 // Measured reports whether a strategy compares figures of its targets.
 func (t *Tree) Measured() bool { return t.figures }
 
 // Measured appends the choices by figures so far to dst.
-func (w *Walk) Measured(dst []usage.Measured) []usage.Measured { return append(dst, w.measured...) }
+func (w *Traversal) Measured(dst []usage.Measured) []usage.Measured {
+	return append(dst, w.measured...)
+}
 
 // measured is the key of a leaf, without the model of the request.
 func (l *Leaf) measured() measure.Key {
@@ -51,7 +53,7 @@ func (l *Leaf) measured() measure.Key {
 }
 
 // measureKey is the key of a leaf for this request.
-func measureKey(w *Walk, n *node) measure.Key {
+func measureKey(w *Traversal, n *node) measure.Key {
 	if w.ctx.Measures.Key != nil {
 		return w.ctx.Measures.Key(n.leaf)
 	}
@@ -67,12 +69,12 @@ func measureKey(w *Walk, n *node) measure.Key {
 
 // compareMeasures chooses the child with the best figure, or the one that the sticky rule
 // remembers while it works.
-func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault) {
+func compareMeasures(w *Traversal, n *node, candidates []*node) (*node, *fault.Fault) {
 	if weights(candidates) <= 0 {
 		return nil, noWeight(n)
 	}
-	if w.ctx.Past != nil {
-		if index, ok := w.ctx.Past.Measured(n.path, n.mode); ok {
+	if w.ctx.Earlier != nil {
+		if index, ok := w.ctx.Earlier.Measured(n.path, n.mode); ok {
 			if c := usable(candidates, index); c != nil {
 				w.measured = append(w.measured, usage.Measured{Path: n.path, By: n.mode, Index: index, Reason: usage.ReasonRecorded})
 				return c, nil
@@ -81,8 +83,8 @@ func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault)
 	}
 	number := func() uint32 {
 		switch {
-		case w.ctx.Past != nil:
-			return w.ctx.Past.Number(n.path)
+		case w.ctx.Earlier != nil:
+			return w.ctx.Earlier.Number(n.path)
 		case w.ctx.Random != nil:
 			return w.ctx.Random()
 		}
@@ -90,13 +92,13 @@ func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault)
 	}
 	m := w.ctx.Measures
 	if m == nil {
-		m = &Measures{Workspace: measure.NewRoom(noTime), Looking: true}
+		m = &Measures{Workspace: measure.NewWorkspace(noTime), DryRun: true}
 		w.ctx.Measures = m
 	}
 	key, sticks := stickyKeyOf(w, n)
 	sticks = sticks && w.ctx.Sticky != nil
 	if sticks {
-		if index, ok := w.ctx.Sticky.Remembered(key); ok {
+		if index, ok := w.ctx.Sticky.Index(key); ok {
 			if c := usable(candidates, index); c != nil && !m.Workspace.Failing(measureKey(w, c.first())) {
 				w.measured = append(w.measured, usage.Measured{Path: n.path, By: n.mode, Index: index, Reason: usage.ReasonSticky})
 				return c, nil
@@ -106,10 +108,10 @@ func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault)
 	var room [24]measure.Candidate
 	list := candidatesOf(room[:0], w, n, candidates)
 	rule := n.rule
-	if w.ctx.Past != nil {
+	if w.ctx.Earlier != nil {
 		rule.Floor, rule.Explore = 0, 0 // nothing can be measured any more
 	}
-	at, made := m.Workspace.Choose(n.id, rule, m.Class, list, number, m.Looking)
+	at, made := m.Workspace.Choose(n.id, rule, m.Class, list, number, m.DryRun)
 	made.Path = n.path
 	w.measured = append(w.measured, made)
 	if sticks {
@@ -120,7 +122,7 @@ func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault)
 
 // candidatesOf appends the targets of a strategy to list, which is empty, as they are compared:
 // with their costs if the strategy compares these.
-func candidatesOf(list []measure.Candidate, w *Walk, n *node, nodes []*node) []measure.Candidate {
+func candidatesOf(list []measure.Candidate, w *Traversal, n *node, nodes []*node) []measure.Candidate {
 	m := w.ctx.Measures
 	for _, c := range nodes {
 		list = append(list, measure.Candidate{Key: measureKey(w, c.first()), Index: c.index, Weight: c.weight})
@@ -146,12 +148,12 @@ func (n *node) first() *node {
 }
 
 // measuresAny reports whether the walk notes what targets do.
-func measuresAny(w *Walk) bool {
-	return w.tree.figures && w.ctx.Measures != nil && !w.ctx.Measures.Looking
+func measuresAny(w *Traversal) bool {
+	return w.tree.figures && w.ctx.Measures != nil && !w.ctx.Measures.DryRun
 }
 
 // countInFlight counts the request that goes to the leaf that was given last.
-func countInFlight(w *Walk) {
+func countInFlight(w *Traversal) {
 	if measuresAny(w) {
 		w.ctx.Measures.Workspace.Begin(measureKey(w, w.at))
 		w.flying = true
@@ -159,7 +161,7 @@ func countInFlight(w *Walk) {
 }
 
 // uncountInFlight ends what takeOff began.
-func uncountInFlight(w *Walk) {
+func uncountInFlight(w *Traversal) {
 	if w.flying {
 		w.ctx.Measures.Workspace.End(measureKey(w, w.at))
 		w.flying = false
@@ -168,20 +170,20 @@ func uncountInFlight(w *Walk) {
 
 // observeOutcome notes the outcome of the leaf that was given last. A response that is still
 // coming stays in flight.
-func observeOutcome(w *Walk, o Outcome) {
+func observeOutcome(w *Traversal, o Outcome) {
 	if !measuresAny(w) {
 		return
 	}
-	if !o.Refused {
+	if !o.Rejected {
 		w.ctx.Measures.Workspace.Observe(measureKey(w, w.at), w.ctx.Measures.Class, o.Status, o.Latency)
 	}
-	if !o.Pending || o.Refused {
+	if !o.Pending || o.Rejected {
 		uncountInFlight(w)
 	}
 }
 
 // observeSettled notes how a response ended that was still coming.
-func observeSettled(w *Walk, status int) {
+func observeSettled(w *Traversal, status int) {
 	if w.flying && measure.Failure(status) {
 		w.ctx.Measures.Workspace.Observe(measureKey(w, w.at), w.ctx.Measures.Class, status, 0)
 	}

@@ -21,12 +21,12 @@ type figures struct {
 
 func newFigures() *figures {
 	f := &figures{now: time.Unix(1_800_000_000, 0)}
-	f.Measures = &Measures{Workspace: measure.NewRoom(func() time.Time { return f.now }), Model: "m"}
+	f.Measures = &Measures{Workspace: measure.NewWorkspace(func() time.Time { return f.now }), Model: "m"}
 	return f
 }
 
 // request takes one request through the tree; answer is what a provider does.
-func (f *figures) request(t testing.TB, tree *Tree, ctx Context, answer func(slug string) (int, time.Duration)) (slugs []string, w *Walk) {
+func (f *figures) request(t testing.TB, tree *Tree, ctx Context, answer func(slug string) (int, time.Duration)) (slugs []string, w *Traversal) {
 	t.Helper()
 	ctx.Measures = f.Measures
 	w = tree.Start(ctx)
@@ -123,9 +123,9 @@ func TestRefusalsAreNoFigures(t *testing.T) {
 		}
 		switch i % 3 {
 		case 0:
-			w.Next(Outcome{Status: 429, Refused: true})
+			w.Next(Outcome{Status: 429, Rejected: true})
 		case 1:
-			w.Abandon()
+			w.End()
 		case 2: // the request ends without an outcome
 			w.Settle(200)
 		}
@@ -141,7 +141,7 @@ func TestRefusalsAreNoFigures(t *testing.T) {
 	w.Next(Outcome{})
 	w.Next(Outcome{Status: 200, Pending: true})
 	busy := func() (n int) {
-		again := tree.Start(Context{Measures: &Measures{Workspace: f.Workspace, Looking: true}})
+		again := tree.Start(Context{Measures: &Measures{Workspace: f.Workspace, DryRun: true}})
 		again.Next(Outcome{})
 		for _, fig := range again.Measured(nil)[0].Figures {
 			n += fig.InFlight
@@ -229,14 +229,14 @@ func BenchmarkMeasured(b *testing.B) {
 	for _, mode := range []string{"loadbalance", "latency", "cost", "least_busy"} {
 		b.Run(mode, func(b *testing.B) {
 			tree := compile(b, `{"strategy":{"mode":"`+mode+`"},"targets":[`+list+`]}`, Strict)
-			room, now := measure.NewRoom(time.Now), time.Now()
+			room, now := measure.NewWorkspace(time.Now), time.Now()
 			var used pricing.Usage
 			used.Set(pricing.Input, 100)
 			used.Set(pricing.Output, 100)
 			m := &Measures{Workspace: room, Used: used, At: now, Find: func(*Leaf) (pricing.Price, bool) {
 				return pricing.Default().Price("openai", "gpt-4o", pricing.Options{})
 			}}
-			var w Walk
+			var w Traversal
 			b.ReportAllocs()
 			before := cpu(b)
 			defer func() { b.ReportMetric(float64(cpu(b)-before)/float64(b.N), "cpu-ns/op") }()

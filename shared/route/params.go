@@ -79,8 +79,8 @@ func (l *Leaf) Streams(requested *bool) bool {
 	return requested != nil && *requested
 }
 
-// Plain reports that the leaf changes nothing in a body.
-func (l *Leaf) Plain() bool { return l.edits.set == nil && len(l.edits.paths) == 0 }
+// IsUnchanged reports that the leaf changes nothing in a body.
+func (l *Leaf) IsUnchanged() bool { return l.edits.set == nil && len(l.edits.paths) == 0 }
 
 // Apply appends body to dst, with the leaf's parameters applied. The error is a 400 on a
 // field of body that comes twice or in a misleading spelling.

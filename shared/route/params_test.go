@@ -40,7 +40,7 @@ func TestApplyParams(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			leaf := compile(t, c.config, Strict).Leaves()[0]
-			if leaf.Plain() {
+			if leaf.IsUnchanged() {
 				t.Fatal("the leaf has edits")
 			}
 			got, err := leaf.Apply([]byte("prefix"), []byte(c.body))

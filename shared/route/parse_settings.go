@@ -298,8 +298,8 @@ func (s *Schedule) Next(status int, h http.Header, unreachable bool, now time.Ti
 	return wait, true
 }
 
-// Used is how many retries have been made.
-func (s *Schedule) Used() int { return s.used }
+// Retries is how many retries have been made.
+func (s *Schedule) Retries() int { return s.used }
 
 // Named reports whether the provider determined the waits.
 func (s *Schedule) Named() bool { return s.serverWait }

@@ -68,9 +68,9 @@ func TestUnusedProbesAreReturned(t *testing.T) {
 		*now = now.Add(testCooldown)
 		return c, now
 	}
-	for name, end := range map[string]func(*Walk){
-		"refused":   func(w *Walk) { _, _ = w.Next(Outcome{Status: 403, Refused: true}) },
-		"abandoned": func(w *Walk) { w.Abandon() },
+	for name, end := range map[string]func(*Traversal){
+		"refused":   func(w *Traversal) { _, _ = w.Next(Outcome{Status: 403, Rejected: true}) },
+		"abandoned": func(w *Traversal) { w.End() },
 	} {
 		c, _ := open()
 		w := tree.Start(Context{Breakers: c})
@@ -186,7 +186,7 @@ func TestWalksUnderAnyBreakers(t *testing.T) {
 			if usableOnes > 0 && states[i] != Closed && states[i] != HalfOpen {
 				t.Fatalf("%s is left out, states %v", leaf.Path, states)
 			}
-			outcome = Outcome{Status: rapid.SampledFrom([]int{200, 404, 500}).Draw(t, "status"), Refused: rapid.Bool().Draw(t, "refused")}
+			outcome = Outcome{Status: rapid.SampledFrom([]int{200, 404, 500}).Draw(t, "status"), Rejected: rapid.Bool().Draw(t, "refused")}
 		}
 		if len(seen) == 0 {
 			t.Fatal("no target was tried")

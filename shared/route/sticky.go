@@ -19,8 +19,8 @@ type StickyKey [sha256.Size]byte
 // Sticky remembers to which target the requests with one key went. A key is unique within
 // one config; the implementation adds the config.
 type Sticky interface {
-	// Remembered returns the remembered index; false if there is none or it has expired.
-	Remembered(key StickyKey) (index int, ok bool)
+	// Index returns the remembered index; false if there is none or it has expired.
+	Index(key StickyKey) (index int, ok bool)
 	// Store remembers an index for ttl from now. If one is remembered already, its time is not
 	// extended.
 	Store(key StickyKey, index int, ttl time.Duration)
@@ -28,7 +28,7 @@ type Sticky interface {
 
 // stickTo chooses among the candidates by the sticky rule of n: the remembered target while
 // it may be used, or else the one that the key's hash gives.
-func stickTo(w *Walk, n *node, key StickyKey, candidates []*node) *node {
+func stickTo(w *Traversal, n *node, key StickyKey, candidates []*node) *node {
 	if index, ok := storedTarget(w, n, key); ok {
 		if c := usable(candidates, index); c != nil {
 			w.draws = append(w.draws, usage.Draw{Path: n.path, Index: index, Sticky: usage.StickyReused})
@@ -48,12 +48,12 @@ func stickTo(w *Walk, n *node, key StickyKey, candidates []*node) *node {
 }
 
 // storedTarget is the target that is remembered for a key.
-func storedTarget(w *Walk, n *node, key StickyKey) (index int, ok bool) {
-	if w.ctx.Past != nil {
-		return w.ctx.Past.Remembered(n.path)
+func storedTarget(w *Traversal, n *node, key StickyKey) (index int, ok bool) {
+	if w.ctx.Earlier != nil {
+		return w.ctx.Earlier.StickyIndex(n.path)
 	}
 	if w.ctx.Sticky != nil {
-		return w.ctx.Sticky.Remembered(key)
+		return w.ctx.Sticky.Index(key)
 	}
 	return 0, false
 }
@@ -108,7 +108,7 @@ func identity(name, path string) uint64 {
 }
 
 // stickyKeyOf is the key of the request; false if no rule applies or all values are missing.
-func stickyKeyOf(w *Walk, n *node) (key StickyKey, ok bool) {
+func stickyKeyOf(w *Traversal, n *node) (key StickyKey, ok bool) {
 	if n.sticky == nil {
 		return key, false
 	}
@@ -172,7 +172,7 @@ type configPicks struct {
 	of pickKey
 }
 
-func (p configPicks) Remembered(key StickyKey) (int, bool) {
+func (p configPicks) Index(key StickyKey) (int, bool) {
 	p.of.key = key
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -103,8 +103,8 @@ func TestAPickIsStoredForItsTime(t *testing.T) {
 	}
 	w := after.Start(Context{Metadata: map[string]string{"_user": user}, Sticky: ctx.Sticky})
 	leaf, _ := w.Next(Outcome{})
-	if leaf.Path != "config.targets[1]" || w.Draws(nil)[0].Sticky != usage.StickyReused {
-		t.Errorf("%s %+v", leaf.Path, w.Draws(nil))
+	if leaf.Path != "config.targets[1]" || w.AppendDraws(nil)[0].Sticky != usage.StickyReused {
+		t.Errorf("%s %+v", leaf.Path, w.AppendDraws(nil))
 	}
 	if got := first(t, after, Context{Sticky: picks.Of("o", "other", "c")}, user); got != "targets[0]" {
 		t.Error("another workspace sees the pick")

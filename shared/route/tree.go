@@ -82,8 +82,8 @@ type Leaf struct {
 	Input       []Guardrail
 	Output      []Guardrail
 
-	// Made is what Input and Output were compiled to, once, by the code that runs them.
-	Made atomic.Value
+	// Compiled is what Input and Output were compiled to, once, by the code that runs them.
+	Compiled atomic.Value
 
 	FetchIntegrated bool
 	edits           edits

@@ -116,7 +116,7 @@ func TestSlugsOfATree(t *testing.T) {
 	none := Single()
 	w := none.Start(Context{})
 	leaf, f := w.Next(Outcome{})
-	if f != nil || leaf.Path != "config" || !leaf.Plain() || w.Slugs() != nil || w.Mode() != "single" || w.FetchIntegrated() {
+	if f != nil || leaf.Path != "config" || !leaf.IsUnchanged() || w.Slugs() != nil || w.Mode() != "single" || w.FetchIntegrated() {
 		t.Errorf("a request without a config: %+v %v", leaf, f)
 	}
 }

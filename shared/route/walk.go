@@ -17,17 +17,17 @@ type Context struct {
 	Random   func() uint32                             // uniform; nil draws 0
 	Breakers Breakers                                  // nil: no breakers
 	Sticky   Sticky                                    // nil: sticky rules use only their hash
-	Past     Past                                      // nil: decisions by weight are made again
+	Earlier  EarlierDecisions                          // nil: decisions by weight are made again
 	Measures *Measures                                 // nil: figures are unknown
 }
 
-// Past are the decisions by weight of an earlier request, by the paths of strategies, for a
+// EarlierDecisions are the decisions by weight of an earlier request, by the paths of strategies, for a
 // walk that repeats it.
-type Past interface {
+type EarlierDecisions interface {
 	// Number is the number that was drawn at a path, or a substitute, in place of Random.
 	Number(path string) uint32
-	// Remembered returns the target that a sticky rule remembered.
-	Remembered(path string) (index int, ok bool)
+	// StickyIndex returns the target that a sticky rule remembered.
+	StickyIndex(path string) (index int, ok bool)
 	// Measured is the target that was chosen by figures, if that choice is to be repeated.
 	Measured(path, by string) (index int, ok bool)
 }
@@ -36,10 +36,10 @@ type Past interface {
 type Outcome struct {
 	Status    int
 	Exception bool // made inside the gateway: no other target is tried
-	// Refused: the gateway rejected the target before anything was sent. That is handled like a
+	// Rejected: the gateway rejected the target before anything was sent. That is handled like a
 	// response, but does not affect the target's health.
-	Refused bool
-	Final   bool // the answer has begun to be sent: no other target can be tried
+	Rejected bool
+	Final    bool // the answer has begun to be sent: no other target can be tried
 	// Pending: the answer has begun well and is still being read. Walk.Settle reports it to
 	// the breakers when its end is known.
 	Pending bool
@@ -48,9 +48,9 @@ type Outcome struct {
 	Latency time.Duration
 }
 
-// Walk is one request's way through a tree. It must not be used by several goroutines at
+// Traversal is one request's way through a tree. It must not be used by several goroutines at
 // once.
-type Walk struct {
+type Traversal struct {
 	tree    *Tree
 	ctx     Context
 	stack   []frame // the strategies that the walk is inside of
@@ -91,51 +91,51 @@ type frame struct {
 const maxStates = 100
 
 // Start begins a walk.
-func (t *Tree) Start(ctx Context) *Walk {
-	w := new(Walk)
+func (t *Tree) Start(ctx Context) *Traversal {
+	w := new(Traversal)
 	t.StartIn(w, ctx)
 	return w
 }
 
 // StartIn is Start in memory of the caller, which no other walk may use any more.
-func (t *Tree) StartIn(w *Walk, ctx Context) {
-	*w = Walk{tree: t, ctx: ctx}
+func (t *Tree) StartIn(w *Traversal, ctx Context) {
+	*w = Traversal{tree: t, ctx: ctx}
 	w.stack = w.frames[:0]
 	w.measured = w.compared[:0]
 }
 
 // Prompts are the prompts of the tree's leaves; nil unless each leaf has one.
-func (w *Walk) Prompts() []string { return w.tree.Prompts() }
+func (w *Traversal) Prompts() []string { return w.tree.Prompts() }
 
 // Mode, Slugs and FetchIntegrated are those of the tree.
-func (w *Walk) Mode() string          { return w.tree.Mode() }
-func (w *Walk) Slugs() []string       { return w.tree.Slugs() }
-func (w *Walk) FetchIntegrated() bool { return w.tree.FetchIntegrated() }
+func (w *Traversal) Mode() string          { return w.tree.Mode() }
+func (w *Traversal) Slugs() []string       { return w.tree.Slugs() }
+func (w *Traversal) FetchIntegrated() bool { return w.tree.FetchIntegrated() }
 
 // Tree returns the tree.
-func (w *Walk) Tree() *Tree { return w.tree }
+func (w *Traversal) Tree() *Tree { return w.tree }
 
 // Leaves returns all targets of the tree.
-func (w *Walk) Leaves() []*Leaf { return w.tree.leaves }
+func (w *Traversal) Leaves() []*Leaf { return w.tree.leaves }
 
-// Alone reports whether the tree has one target.
-func (w *Walk) Alone() bool { return len(w.tree.leaves) == 1 }
+// IsSingle reports whether the tree has one target.
+func (w *Traversal) IsSingle() bool { return len(w.tree.leaves) == 1 }
 
-// Draws appends the decisions by weight so far to dst.
-func (w *Walk) Draws(dst []usage.Draw) []usage.Draw { return append(dst, w.draws...) }
+// AppendDraws appends the decisions by weight so far to dst.
+func (w *Traversal) AppendDraws(dst []usage.Draw) []usage.Draw { return append(dst, w.draws...) }
 
 // Breakers appends the breaker states on which decisions were based to dst: those of the
 // targets that were chosen, and of all that were not closed.
-func (w *Walk) Breakers(dst []usage.Breaker) []usage.Breaker { return append(dst, w.breakers...) }
+func (w *Traversal) Breakers(dst []usage.Breaker) []usage.Breaker { return append(dst, w.breakers...) }
 
 // Matches appends the choices of conditional strategies to dst.
-func (w *Walk) Matches(dst []usage.Match) []usage.Match { return append(dst, w.matches...) }
+func (w *Traversal) Matches(dst []usage.Match) []usage.Match { return append(dst, w.matches...) }
 
 // Skips appends the targets that were skipped to dst.
-func (w *Walk) Skips(dst []usage.Skip) []usage.Skip { return append(dst, w.skips...) }
+func (w *Traversal) Skips(dst []usage.Skip) []usage.Skip { return append(dst, w.skips...) }
 
-// Refused notes that the gateway refused the target that Next has just given.
-func (w *Walk) Refused(code fault.Code, status int) {
+// Reject notes that the gateway refused the target that Next has just given.
+func (w *Traversal) Reject(code fault.Code, status int) {
 	if w.at != nil {
 		w.skip(usage.Skip{Path: w.at.path, Reason: usage.SkipRejected, Code: string(code), Status: status})
 	}
@@ -143,7 +143,7 @@ func (w *Walk) Refused(code fault.Code, status int) {
 
 // Next gives the target to try: first with any Outcome, then with the outcome of the one
 // before. nil: the last answer is final. A fault ends the request.
-func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
+func (w *Traversal) Next(prev Outcome) (*Leaf, *fault.Fault) {
 	switch {
 	case w.done:
 		return nil, nil
@@ -171,7 +171,7 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 
 // Settle reports the end of pending responses to the breakers: with the first status, or with
 // the status of what interrupted them. It does nothing if none is pending.
-func (w *Walk) Settle(status int) {
+func (w *Traversal) Settle(status int) {
 	observeSettled(w, status)
 	for _, c := range w.pending {
 		w.ctx.Breakers.Record(c.n.path, c.n.breaker, status, c.probe)
@@ -179,9 +179,9 @@ func (w *Walk) Settle(status int) {
 	w.pending = w.pending[:0]
 }
 
-// Abandon ends a walk without a response of its last target, so that no probe stays claimed. It
+// End ends a traversal without a response of its last target, so that no probe stays claimed. It
 // does nothing after the end.
-func (w *Walk) Abandon() {
+func (w *Traversal) End() {
 	if w.started && !w.done {
 		w.giveBack(w.at, w.probe)
 		uncountInFlight(w)
@@ -190,29 +190,29 @@ func (w *Walk) Abandon() {
 }
 
 // unwind releases the probes of all strategies and ends the walk.
-func (w *Walk) unwind() {
+func (w *Traversal) unwind() {
 	for i := range w.stack {
 		w.giveBack(w.stack[i].n, w.stack[i].probe)
 	}
 	w.done = true
 }
 
-func (w *Walk) giveBack(n *node, probe bool) {
+func (w *Traversal) giveBack(n *node, probe bool) {
 	if probe {
 		w.ctx.Breakers.Release(n.path)
 	}
 }
 
 // report reports the final response of n to its breaker.
-func (w *Walk) report(n *node, probe bool, o Outcome) {
+func (w *Traversal) report(n *node, probe bool, o Outcome) {
 	switch {
 	case w.ctx.Breakers == nil || !n.guarded:
-	case o.Pending && !o.Refused:
+	case o.Pending && !o.Rejected:
 		if w.pending == nil {
 			w.pending = w.claims[:0]
 		}
 		w.pending = append(w.pending, claim{n, probe})
-	case !o.Refused:
+	case !o.Rejected:
 		w.ctx.Breakers.Record(n.path, n.breaker, o.Status, probe)
 	default:
 		w.giveBack(n, probe)
@@ -231,7 +231,7 @@ func (n *node) stops(o Outcome) bool {
 }
 
 // following gives the next candidate of a fallback that may be tried.
-func (w *Walk) following(f *frame) (*node, bool) {
+func (w *Traversal) following(f *frame) (*node, bool) {
 	for f.at+1 < len(f.candidates) {
 		f.at++
 		if f.candidates[f.at] == w.tried {
@@ -245,7 +245,7 @@ func (w *Walk) following(f *frame) (*node, bool) {
 }
 
 // descend goes down from n to a leaf. probe: the probe of n was claimed.
-func (w *Walk) descend(n *node, probe bool) (*Leaf, *fault.Fault) {
+func (w *Traversal) descend(n *node, probe bool) (*Leaf, *fault.Fault) {
 	for n.leaf == nil {
 		next, nextProbe, f := w.choose(n, probe)
 		if f != nil {
@@ -260,7 +260,7 @@ func (w *Walk) descend(n *node, probe bool) (*Leaf, *fault.Fault) {
 }
 
 // choose picks a child of n and leaves a frame for n.
-func (w *Walk) choose(n *node, probe bool) (child *node, claimed bool, f *fault.Fault) {
+func (w *Traversal) choose(n *node, probe bool) (child *node, claimed bool, f *fault.Fault) {
 	w.stack = append(w.stack, frame{n: n, probe: probe})
 	top := &w.stack[len(w.stack)-1]
 	if n.mode == ModeConditional {
@@ -294,7 +294,7 @@ func (w *Walk) choose(n *node, probe bool) (child *node, claimed bool, f *fault.
 }
 
 // pick takes one of the candidates, as specified by the strategy.
-func (w *Walk) pick(n *node, candidates []*node) (*node, *fault.Fault) {
+func (w *Traversal) pick(n *node, candidates []*node) (*node, *fault.Fault) {
 	switch {
 	case n.mode == ModeLoadbalance:
 		return w.balance(n, candidates)
@@ -306,8 +306,8 @@ func (w *Walk) pick(n *node, candidates []*node) (*node, *fault.Fault) {
 
 // healthy omits the children with an open breaker. If all are open, the breakers are
 // ignored.
-func (w *Walk) healthy(n *node) (candidates []*node, bypass bool) {
-	if w.ctx.Breakers == nil || !n.guards || w.ctx.Breakers.Quiet() {
+func (w *Traversal) healthy(n *node) (candidates []*node, bypass bool) {
+	if w.ctx.Breakers == nil || !n.guards || w.ctx.Breakers.AllClosed() {
 		return n.children, false
 	}
 	candidates = make([]*node, 0, len(n.children))
@@ -338,7 +338,7 @@ func (w *Walk) healthy(n *node) (candidates []*node, bypass bool) {
 
 // admit claims the probe of a child that is half-open, and notes its state. ok false:
 // another request is probing it.
-func (w *Walk) admit(child *node, bypass bool) (claimed, ok bool) {
+func (w *Traversal) admit(child *node, bypass bool) (claimed, ok bool) {
 	if w.ctx.Breakers == nil || !child.guarded || bypass {
 		return false, true
 	}
@@ -360,20 +360,20 @@ func (w *Walk) admit(child *node, bypass bool) (claimed, ok bool) {
 	return false, false
 }
 
-func (w *Walk) saw(b usage.Breaker) {
+func (w *Traversal) saw(b usage.Breaker) {
 	if len(w.breakers) < maxStates {
 		w.breakers = append(w.breakers, b)
 	}
 }
 
-func (w *Walk) skip(s usage.Skip) {
+func (w *Traversal) skip(s usage.Skip) {
 	if len(w.skips) < maxStates {
 		w.skips = append(w.skips, s)
 	}
 }
 
 // balance draws a child by weight, or returns the one of the sticky rule.
-func (w *Walk) balance(n *node, candidates []*node) (*node, *fault.Fault) {
+func (w *Traversal) balance(n *node, candidates []*node) (*node, *fault.Fault) {
 	total := weights(candidates)
 	if total <= 0 {
 		return nil, noWeight(n)
@@ -383,8 +383,8 @@ func (w *Walk) balance(n *node, candidates []*node) (*node, *fault.Fault) {
 	}
 	var number uint32
 	switch {
-	case w.ctx.Past != nil:
-		number = w.ctx.Past.Number(n.path)
+	case w.ctx.Earlier != nil:
+		number = w.ctx.Earlier.Number(n.path)
 	case w.ctx.Random != nil:
 		number = w.ctx.Random()
 	}
@@ -422,7 +422,7 @@ func pick(candidates []*node, total float64, number uint32) int {
 }
 
 // match gives the target of the first condition that holds, or the default.
-func (w *Walk) match(n *node) (*node, *fault.Fault) {
+func (w *Traversal) match(n *node) (*node, *fault.Fault) {
 	at, name, which := n.def, n.defName, -1
 	for i := range n.conds {
 		if n.conds[i].query.matches(w.ctx.lookup) {

@@ -25,7 +25,7 @@ func compile(t testing.TB, raw string, mode Mode) *Tree {
 
 // visit walks with the given outcomes and gives the paths that were tried,
 // without "config."; a fault ends it with its message.
-func visit(w *Walk, outcomes ...Outcome) []string {
+func visit(w *Traversal, outcomes ...Outcome) []string {
 	var paths []string
 	next := Outcome{}
 	for i := 0; ; i++ {
@@ -106,7 +106,7 @@ func TestLoadbalanceDrawsByWeight(t *testing.T) {
 		if want := fmt.Sprintf("config.targets[%d]", c.selected); leaf.Path != want {
 			t.Errorf("at %v: %s, want %s", c.share, leaf.Path, want)
 		}
-		if diff := cmp.Diff([]usage.Draw{{Path: "config", Number: number, Index: c.selected}}, w.Draws(nil)); diff != "" {
+		if diff := cmp.Diff([]usage.Draw{{Path: "config", Number: number, Index: c.selected}}, w.AppendDraws(nil)); diff != "" {
 			t.Error(diff)
 		}
 	}

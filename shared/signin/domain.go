@@ -49,8 +49,8 @@ func (d *Domain) Record() (name, value string) {
 	return challengeLabel + d.Domain, challengePrefix + d.Challenge
 }
 
-// Shown checks whether the TXT record exists. The error can be shown to users.
-func (d *Domain) Shown(ctx context.Context, lookup func(ctx context.Context, name string) ([]string, error)) error {
+// CheckRecord checks whether the TXT record exists. The error can be shown to users.
+func (d *Domain) CheckRecord(ctx context.Context, lookup func(ctx context.Context, name string) ([]string, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTime)
 	defer cancel()
 	name, want := d.Record()

@@ -151,9 +151,9 @@ func End(tx *resource.Tx, s *Session) {
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: s.place()}}, nil)
 }
 
-// Lives makes the transaction conditional on a session: if the session has ended, the
+// RequireActive makes the transaction conditional on a session: if the session has ended, the
 // transaction fails with gone.
-func Lives(tx *resource.Tx, org, user, id string, gone error) {
+func RequireActive(tx *resource.Tx, org, user, id string, gone error) {
 	of := Session{Org: org, User: user, ID: id}
 	tx.Do(store.Action{Table: store.Control, Check: &store.Check{Key: of.place(), If: []store.Cond{store.IfPresent()}}}, gone)
 }

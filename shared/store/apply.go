@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Holds evaluates conditions on a row; item is nil when the row does not exist.
-func Holds(conds []Cond, item Item) bool {
+// Satisfies evaluates conditions on a row; item is nil when the row does not exist.
+func Satisfies(conds []Cond, item Item) bool {
 	for _, c := range conds {
 		if !c.holds(item) {
 			return false

@@ -341,7 +341,7 @@ func ValidateActions(actions []Action) error {
 	size := 0
 	for i := range actions {
 		a := &actions[i]
-		if !a.Table.Known() {
+		if !a.Table.IsValid() {
 			return invalid("unknown table %q", a.Table)
 		}
 		if err := a.validate(); err != nil {
@@ -364,8 +364,8 @@ func ValidateActions(actions []Action) error {
 	return nil
 }
 
-// Known reports whether the table is one of TableNames.
-func (n TableName) Known() bool {
+// IsValid reports whether the table is one of TableNames.
+func (n TableName) IsValid() bool {
 	switch n {
 	case Control, Keys, Rate, Spend, Usage, Audit:
 		return true

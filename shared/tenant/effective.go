@@ -60,15 +60,15 @@ func (s *Settings) Effective(own map[string]json.RawMessage) map[string]json.Raw
 	}
 	out := make(map[string]json.RawMessage, len(own))
 	for member, raw := range own {
-		if c := CategoryOf(member); s.Open.To(c) && then[c] == s.Openings[c] {
+		if c := CategoryOf(member); s.OverridableCategories.Contains(c) && then[c] == s.Openings[c] {
 			out[member] = raw
 		}
 	}
 	return out
 }
 
-// Mark records when a workspace's own settings were set.
-func (s *Settings) Mark(own map[string]json.RawMessage) error {
+// RecordSetTimes records when a workspace's own settings were set.
+func (s *Settings) RecordSetTimes(own map[string]json.RawMessage) error {
 	delete(own, openings)
 	if len(s.Openings) == 0 {
 		return nil
@@ -124,9 +124,9 @@ func DecodeOverrides(rec resource.Record) (*Overrides, error) {
 	return o, nil
 }
 
-// Over returns the effective settings in a workspace of an organization. The result is shared
+// ApplyTo returns the effective settings in a workspace of an organization. The result is shared
 // and must not be changed.
-func (o *Overrides) Over(of *Organisation) (*Organisation, error) {
+func (o *Overrides) ApplyTo(of *Organisation) (*Organisation, error) {
 	if h := o.held.Load(); h != nil && h.of == of {
 		return h.settings, nil
 	}
@@ -174,14 +174,14 @@ func LoadSettings(ctx context.Context, v *resource.View, sc store.Scope) (*Organ
 	if !ok {
 		org = defaultOrganisation
 	}
-	if sc.Workspace == "" || org.Settings.Open == (Open{}) {
+	if sc.Workspace == "" || org.Settings.OverridableCategories == (OverridableCategories{}) {
 		return org, nil
 	}
 	own, ok, err := resource.Load(ctx, v, sc, KindOverrides, OverridesID, DecodeOverrides)
 	if err != nil || !ok {
 		return org, err
 	}
-	return own.Over(org)
+	return own.ApplyTo(org)
 }
 
 // FetchSettings is LoadSettings for callers that need the latest settings: it reads the store.
@@ -195,7 +195,7 @@ func FetchSettings(ctx context.Context, r *resource.Resources, sc store.Scope) (
 			return nil, err
 		}
 	}
-	if sc.Workspace == "" || of.Settings.Open == (Open{}) {
+	if sc.Workspace == "" || of.Settings.OverridableCategories == (OverridableCategories{}) {
 		return of, nil
 	}
 	if rec, ok, err = r.Get(ctx, sc, KindOverrides, OverridesID); err != nil || !ok {
@@ -205,7 +205,7 @@ func FetchSettings(ctx context.Context, r *resource.Resources, sc store.Scope) (
 	if err != nil {
 		return nil, err
 	}
-	return own.Over(of)
+	return own.ApplyTo(of)
 }
 
 // ReadSettings is LoadSettings within a transaction; it reads the store.
@@ -220,7 +220,7 @@ func ReadSettings(tx *resource.Tx, sc store.Scope) (*Organisation, error) {
 			return nil, err
 		}
 	}
-	if sc.Workspace == "" || org.Settings.Open == (Open{}) {
+	if sc.Workspace == "" || org.Settings.OverridableCategories == (OverridableCategories{}) {
 		return org, nil
 	}
 	if rec, ok, err = tx.Get(sc, KindOverrides, OverridesID); err != nil || !ok {
@@ -230,7 +230,7 @@ func ReadSettings(tx *resource.Tx, sc store.Scope) (*Organisation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return own.Over(org)
+	return own.ApplyTo(org)
 }
 
 // KindOrganisation is the resource kind of the organization itself: one row with the

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Rights are the permissions of workspace roles; nil means the defaults. Only the last two
+// RolePermissions are the permissions of workspace roles; nil means the defaults. Only the last two
 // apply to owners and admins of the organization, and none applies to workspace admins.
-type Rights struct {
+type RolePermissions struct {
 	MembersViewAllData  *bool `json:"membersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: only logs and analytics of own keys."`
 	ManagersViewAllData *bool `json:"managersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: only logs and analytics of own keys."`
 
@@ -54,8 +54,8 @@ type Rights struct {
 	AdminsViewLogMetadata *bool `json:"organisationAdminsViewLogMetadata,omitempty" standard:"true" doc:"Logs without bodies."`
 }
 
-// Right describes a field of Rights.
-type Right struct {
+// PermissionField describes a field of RolePermissions.
+type PermissionField struct {
 	Name     string // JSON name
 	Category string // the category that allows workspaces to set it; empty if they never may
 	Standard bool
@@ -63,19 +63,19 @@ type Right struct {
 }
 
 // AllRights lists the permissions in order.
-var AllRights = sync.OnceValue(func() []Right {
-	t := reflect.TypeFor[Rights]()
-	out := make([]Right, t.NumField())
+var AllRights = sync.OnceValue(func() []PermissionField {
+	t := reflect.TypeFor[RolePermissions]()
+	out := make([]PermissionField, t.NumField())
 	for i := range out {
 		tag := t.Field(i).Tag
 		name, _, _ := strings.Cut(tag.Get("json"), ",")
-		out[i] = Right{name, tag.Get("category"), tag.Get("standard") == "true", i}
+		out[i] = PermissionField{name, tag.Get("category"), tag.Get("standard") == "true", i}
 	}
 	return out
 })
 
 // Has reports whether a permission is granted. known is false for an unknown name.
-func (r *Rights) Has(name string) (holds, known bool) {
+func (r *RolePermissions) Has(name string) (holds, known bool) {
 	for _, right := range AllRights() {
 		if right.Name != name {
 			continue
@@ -116,7 +116,7 @@ var verbs = map[string][]string{
 
 // Rule returns the settings' decision about a role that uses a scope, such as configs.update.
 // decided is false if they leave it to the role.
-func (r *Rights) Rule(role, scope string) (allowed, decided bool) {
+func (r *RolePermissions) Rule(role, scope string) (allowed, decided bool) {
 	who := prefixes[role]
 	if who == "" {
 		return false, false
@@ -151,7 +151,7 @@ func (r *Rights) Rule(role, scope string) (allowed, decided bool) {
 
 // Opened returns, sorted, the scopes and parts of logs that a role may use under now and might
 // not under was.
-func Opened(was, now *Rights) (out []string) {
+func Opened(was, now *RolePermissions) (out []string) {
 	for family, subject := range subjects {
 		for action := range verbs {
 			if subject != "" {
@@ -177,8 +177,8 @@ func Opened(was, now *Rights) (out []string) {
 // of keys.
 func IsView(scope string) bool { return scope == SeeBodies || scope == SeeOthers }
 
-// Open lists the categories of settings that workspaces may override.
-type Open struct {
+// OverridableCategories lists the categories of settings that workspaces may override.
+type OverridableCategories struct {
 	DataVisibility      bool `json:"open_data_visibility,omitempty"`
 	Analytics           bool `json:"open_analytics,omitempty"`
 	Logs                bool `json:"open_logs,omitempty"`
@@ -196,9 +196,9 @@ type Open struct {
 	Exports             bool `json:"open_export_settings,omitempty"`
 }
 
-// Categories lists the names of Open in order.
+// Categories lists the names of OverridableCategories in order.
 var Categories = sync.OnceValue(func() []string {
-	t := reflect.TypeFor[Open]()
+	t := reflect.TypeFor[OverridableCategories]()
 	out := make([]string, t.NumField())
 	for i := range out {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
@@ -210,8 +210,8 @@ var Categories = sync.OnceValue(func() []string {
 // OpenPrefix is the prefix of categories in the stored form.
 const OpenPrefix = "open_"
 
-// To reports whether workspaces may override a category.
-func (o *Open) To(category string) bool {
+// Contains reports whether workspaces may override a category.
+func (o *OverridableCategories) Contains(category string) bool {
 	for i, name := range Categories() {
 		if name == category {
 			return reflect.ValueOf(o).Elem().Field(i).Bool()
@@ -248,4 +248,6 @@ var categoryOf = sync.OnceValue(func() map[string]string {
 func CategoryOf(member string) string { return categoryOf()[member] }
 
 // Overridable reports whether workspaces may override a setting.
-func (s *Settings) Overridable(member string) bool { return s.Open.To(CategoryOf(member)) }
+func (s *Settings) Overridable(member string) bool {
+	return s.OverridableCategories.Contains(CategoryOf(member))
+}

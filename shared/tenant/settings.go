@@ -52,7 +52,7 @@ type Settings struct {
 	// JWKSURL and JWKS are the keys for signed tokens; only one of them may be set.
 	JWKSURL string          `json:"jwks_url,omitempty" min:"1" max:"2048"`
 	JWKS    json.RawMessage `json:"jwks,omitempty"`
-	// JWKSSponsor is the owner who last saved the keys. See membership.Vouch.
+	// JWKSSponsor is the owner who last saved the keys. See membership.SetResponsible.
 	JWKSSponsor string `json:"jwks_sponsor,omitempty"`
 	// DeniedExportFields are never exported.
 	DeniedExportFields []string `json:"denied_export_fields,omitempty" max:"100" each:"min=1 max=64"`
@@ -63,8 +63,8 @@ type Settings struct {
 
 	UserKeys
 	Scim
-	Rights
-	Open
+	RolePermissions
+	OverridableCategories
 	// Openings counts by category how often it was opened to workspaces.
 	Openings map[string]int64 `json:"openings,omitempty"`
 }

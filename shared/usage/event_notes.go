@@ -333,21 +333,21 @@ type FigureShown struct {
 	Avoided  bool     `json:"avoided" doc:"It was avoided because it had failed recently."`
 }
 
-// ShowMeasured shows choices by figures.
-func ShowMeasured(list []Measured) []MeasuredShown {
+// DescribeMeasured shows choices by figures.
+func DescribeMeasured(list []Measured) []MeasuredShown {
 	out := make([]MeasuredShown, len(list))
 	for i := range list {
 		m := &list[i]
 		out[i] = MeasuredShown{Path: m.Path, Strategy: m.By, Index: m.Index, Reason: m.Reason, Figures: make([]FigureShown, len(m.Figures))}
 		for j := range m.Figures {
-			out[i].Figures[j] = m.Figures[j].Show(m.By)
+			out[i].Figures[j] = m.Figures[j].Describe(m.By)
 		}
 	}
 	return out
 }
 
-// Show shows one figure of what a strategy compares.
-func (f Figure) Show(by string) FigureShown {
+// Describe shows one figure of what a strategy compares.
+func (f Figure) Describe(by string) FigureShown {
 	out := FigureShown{Index: f.Index, Unit: "requests", Observed: f.Observed, InFlight: f.InFlight, Avoided: f.Avoided}
 	scale := 1.0
 	switch by {

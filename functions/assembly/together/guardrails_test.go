@@ -67,7 +67,7 @@ func TestGuardrailsAreCheckedWhenSaved(t *testing.T) {
 		for _, call := range [][2]string{{"POST", "/guardrails"}, {"PUT", at}} {
 			got := h.Do(call[0], call[1], key, body)
 			for _, field := range strings.Fields(fields) {
-				got.Refused(400, "AB01", field)
+				got.RequireFault(400, "AB01", field)
 			}
 		}
 	}
@@ -105,17 +105,17 @@ func TestGuardrailsOfTheOrganisation(t *testing.T) {
 	if got := h.Do("GET", "/guardrails/"+org.Text("id"), admintest.AdminKey, nil).OK(); got.At("workspace_id") != nil {
 		t.Errorf("%s", got.Body)
 	}
-	h.Do("PUT", "/guardrails/"+org.Text("id"), key, `{"name":"x"}`).Refused(404, "AB08", "guardrailId")
+	h.Do("PUT", "/guardrails/"+org.Text("id"), key, `{"name":"x"}`).RequireFault(404, "AB08", "guardrailId")
 	if n := h.Do("GET", "/guardrails?ids="+org.Text("id")+","+own.Text("id"), admintest.AdminKey, nil).OK().At("total"); n != 2.0 {
 		t.Errorf("%v", n)
 	}
 	for _, slug := range []string{org.Text("slug"), own.Text("slug"), own.Text("id")} {
 		h.Do("POST", "/configs", key, `{"name":"C `+slug+`","config":{"retry":{"attempts":1},"input_guardrails":["`+slug+`"]}}`).OK()
-		h.Do("POST", "/configs", admintest.WorkspaceB, `{"name":"C","config":{"retry":{"attempts":1},"input_guardrails":["`+own.Text("slug")+`"]}}`).Refused(400, "AB01", "config.input_guardrails[0]")
+		h.Do("POST", "/configs", admintest.WorkspaceB, `{"name":"C","config":{"retry":{"attempts":1},"input_guardrails":["`+own.Text("slug")+`"]}}`).RequireFault(400, "AB01", "config.input_guardrails[0]")
 	}
 	inUse := func(id, by string) {
 		t.Helper()
-		if got := h.Do("DELETE", "/guardrails/"+id, admintest.AdminKey, nil).Refused(409, "AB07", ""); !strings.Contains(got.Failure().Message, by) {
+		if got := h.Do("DELETE", "/guardrails/"+id, admintest.AdminKey, nil).RequireFault(409, "AB07", ""); !strings.Contains(got.Failure().Message, by) {
 			t.Errorf("%s", got.Body)
 		}
 	}
@@ -131,7 +131,7 @@ func TestGuardrailsOfTheOrganisation(t *testing.T) {
 	h.Do("PUT", "/admin/workspaces/"+h.One, admintest.AdminKey, `{"defaults":{"input_guardrails":[],"output_guardrails":[]}}`).OK()
 	h.Do("DELETE", "/guardrails/"+org.Text("id"), admintest.AdminKey, nil).OK()
 	h.Do("DELETE", "/guardrails/"+own.Text("id"), key, nil).OK()
-	h.Do("GET", "/guardrails/"+own.Text("id"), key, nil).Refused(404, "AB08", "guardrailId")
+	h.Do("GET", "/guardrails/"+own.Text("id"), key, nil).RequireFault(404, "AB08", "guardrailId")
 }
 
 // Contents prevent the deletion of a workspace, unless it is forced.
@@ -143,7 +143,7 @@ func TestAWorkspaceGoesWithItsRecords(t *testing.T) {
 	h.Do("POST", "/prompts/partials", key, `{"name":"P","string":"x"}`).OK()
 	h.Do("POST", "/labels", key, `{"name":"own"}`).OK()
 	for _, kind := range []string{"guardrail", "partial"} {
-		if got := h.Do("DELETE", "/admin/workspaces/"+h.One, admintest.AdminKey, `{"name":"One"}`).Refused(409, "AB07", ""); !strings.Contains(got.Failure().Message, "kind "+kind) {
+		if got := h.Do("DELETE", "/admin/workspaces/"+h.One, admintest.AdminKey, `{"name":"One"}`).RequireFault(409, "AB07", ""); !strings.Contains(got.Failure().Message, "kind "+kind) {
 			t.Errorf("%s", got.Body)
 		}
 	}
@@ -177,17 +177,17 @@ func TestSecretsOfGuardrailsStay(t *testing.T) {
 	} {
 		got := h.Do("POST", "/guardrails", key, body(mapping))
 		for _, f := range strings.Fields(field) {
-			got.Refused(400, "AB01", f)
+			got.RequireFault(400, "AB01", f)
 		}
 	}
 	of := "/guardrails/" + h.Do("POST", "/guardrails", key, body(mapped)).OK().Text("slug")
-	if in := h.Do("DELETE", at, admintest.AdminKey, nil).Refused(409, "AB07", "").Failure(); !strings.Contains(in.Message, `"V"`) {
+	if in := h.Do("DELETE", at, admintest.AdminKey, nil).RequireFault(409, "AB07", "").Failure(); !strings.Contains(in.Message, `"V"`) {
 		t.Error(in.Message)
 	}
 	h.Do("PUT", of, key, simpleGuardrail).OK()
 	h.Do("DELETE", of, key, nil).OK()
 	again := "/guardrails/" + h.Do("POST", "/guardrails", key, body(mapped)).OK().Text("slug")
-	h.Do("DELETE", at, admintest.AdminKey, nil).Refused(409, "AB07", "")
+	h.Do("DELETE", at, admintest.AdminKey, nil).RequireFault(409, "AB07", "")
 	h.Do("DELETE", again, key, nil).OK()
 	h.Do("DELETE", at, admintest.AdminKey, nil).OK()
 }

@@ -30,21 +30,21 @@ func TestExperimentsStartStopAndEndWithAWinner(t *testing.T) {
 	}
 	one := at + "/experiments/" + made.Text("id")
 	other := at + "/experiments/" + h.Do("POST", at+"/experiments", key, halves).OK().Text("id")
-	h.Do("POST", one+"/stop", key, nil).Refused(409, "AB07", "")
-	h.Do("POST", one+"/promote", key, `{"version":2}`).Refused(409, "AB07", "")
+	h.Do("POST", one+"/stop", key, nil).RequireFault(409, "AB07", "")
+	h.Do("POST", one+"/promote", key, `{"version":2}`).RequireFault(409, "AB07", "")
 	if got := h.Do("POST", one+"/start", key, nil).OK(); got.Text("status") != "running" {
 		t.Errorf("%s", got.Body)
 	}
-	h.Do("POST", one+"/start", key, nil).Refused(409, "AB07", "")
-	h.Do("POST", other+"/start", key, nil).Refused(409, "AB07", "")
-	h.Do("DELETE", one, key, nil).Refused(409, "AB07", "")
+	h.Do("POST", one+"/start", key, nil).RequireFault(409, "AB07", "")
+	h.Do("POST", other+"/start", key, nil).RequireFault(409, "AB07", "")
+	h.Do("DELETE", one, key, nil).RequireFault(409, "AB07", "")
 	h.Do("PUT", one, key, `{"variants":[{"version":1,"weight":10},{"version":2,"weight":90}]}`).OK()
-	h.Do("PUT", one, key, `{"variants":[{"version":1,"weight":10},{"version":3,"weight":90}]}`).Refused(400, "AB01", "variants")
-	h.Do("PUT", one, key, `{"sticky_by":"team"}`).Refused(400, "AB01", "sticky_by")
+	h.Do("PUT", one, key, `{"variants":[{"version":1,"weight":10},{"version":3,"weight":90}]}`).RequireFault(400, "AB01", "variants")
+	h.Do("PUT", one, key, `{"sticky_by":"team"}`).RequireFault(400, "AB01", "sticky_by")
 	h.Do("PUT", at, key, `{"name":"Renamed"}`).OK() // the prompt retains its experiment
-	h.Do("POST", other+"/start", key, nil).Refused(409, "AB07", "")
+	h.Do("POST", other+"/start", key, nil).RequireFault(409, "AB07", "")
 
-	h.Do("POST", one+"/promote", key, `{"version":3}`).Refused(400, "AB01", "version")
+	h.Do("POST", one+"/promote", key, `{"version":3}`).RequireFault(400, "AB01", "version")
 	if got := h.Do("POST", one+"/promote", key, `{"version":2}`).OK(); got.Text("status") != "stopped" {
 		t.Errorf("%s", got.Body)
 	}
@@ -55,8 +55,8 @@ func TestExperimentsStartStopAndEndWithAWinner(t *testing.T) {
 	if got.At("promoted_version") != 2.0 || got.At("started_at") == nil || got.At("stopped_at") == nil || got.At("variants", "1", "weight") != 90.0 {
 		t.Errorf("%s", got.Body)
 	}
-	h.Do("PUT", one, key, `{"variants":[{"version":1,"weight":50},{"version":2,"weight":50}]}`).Refused(400, "AB01", "variants")
-	h.Do("POST", one+"/start", key, nil).Refused(409, "AB07", "")
+	h.Do("PUT", one, key, `{"variants":[{"version":1,"weight":50},{"version":2,"weight":50}]}`).RequireFault(400, "AB01", "variants")
+	h.Do("POST", one+"/start", key, nil).RequireFault(409, "AB07", "")
 	h.Do("POST", other+"/start", key, nil).OK()
 	h.Do("POST", other+"/stop", key, nil).OK()
 	list := h.Do("GET", at+"/experiments", key, nil).OK()
@@ -65,7 +65,7 @@ func TestExperimentsStartStopAndEndWithAWinner(t *testing.T) {
 	}
 	h.Do("DELETE", one, key, nil).OK()
 	h.Do("DELETE", at, key, nil).OK()
-	h.Do("GET", other, key, nil).Refused(404, "AB08", "promptId")
+	h.Do("GET", other, key, nil).RequireFault(404, "AB08", "promptId")
 }
 
 func TestExperimentsAreTheirPrompts(t *testing.T) {
@@ -73,17 +73,17 @@ func TestExperimentsAreTheirPrompts(t *testing.T) {
 	h := newPromptInstallation(t)
 	at, elsewhere := h.withVersions(), h.withVersions()
 	id := h.Do("POST", at+"/experiments", key, halves).OK().Text("id")
-	h.Do("GET", elsewhere+"/experiments/"+id, key, nil).Refused(404, "AB08", "experimentId")
-	h.Do("GET", at+"/experiments/"+id, admintest.WorkspaceB, nil).Refused(404, "AB08", "promptId")
+	h.Do("GET", elsewhere+"/experiments/"+id, key, nil).RequireFault(404, "AB08", "experimentId")
+	h.Do("GET", at+"/experiments/"+id, admintest.WorkspaceB, nil).RequireFault(404, "AB08", "promptId")
 	later := at + "/experiments/" + h.Do("POST", at+"/experiments", key, strings.Replace(halves, `"version":2`, `"version":4`, 1)).OK().Text("id")
-	h.Do("POST", later+"/start", key, nil).Refused(409, "AB07", "variants[1].version")
+	h.Do("POST", later+"/start", key, nil).RequireFault(409, "AB07", "variants[1].version")
 	for _, c := range []struct{ body, field string }{
 		{strings.Replace(halves, `"version":2`, `"version":1`, 1), "variants[1].version"},
 		{`{"name":"x","variants":[{"version":1,"weight":1}]}`, "variants"}, {`{"name":"x"}`, "variants"}, {`{"variants":[{"version":1,"weight":1},{"version":2,"weight":1}]}`, "name"},
 		{`{"name":"x","variants":[{"version":1,"weight":0},{"version":2,"weight":0}]}`, "variants"}, {`{"name":"x","variants":[{"version":1,"weight":1.5},{"version":2,"weight":1}]}`, "variants[0].weight"},
 		{strings.Replace(halves, `"name"`, `"sticky_by":7,"name"`, 1), "sticky_by"},
 	} {
-		h.Do("POST", at+"/experiments", key, c.body).Refused(400, "AB01", c.field)
+		h.Do("POST", at+"/experiments", key, c.body).RequireFault(400, "AB01", c.field)
 	}
 	admintest.BadBodies(t, h.Installation, "POST", at+"/experiments", key, halves)
 	admintest.BadBodies(t, h.Installation, "POST", at+"/experiments/"+id+"/promote", key, `{"version":1}`)

@@ -67,7 +67,7 @@ func (h *promptInstallation) body(members string) string {
 	return string(raw)
 }
 
-func (h *promptInstallation) create(members string) admintest.Answer {
+func (h *promptInstallation) create(members string) admintest.Response {
 	return h.Do("POST", "/prompts", key, h.body(members))
 }
 
@@ -147,7 +147,7 @@ func TestWhatMakesAVersion(t *testing.T) {
 		if missing == "string" {
 			whole["tools"] = []any{}
 		}
-		h.Do("PUT", at, key, whole).Refused(400, "AB01", missing)
+		h.Do("PUT", at, key, whole).RequireFault(400, "AB01", missing)
 	}
 	h.Do("PUT", at+"/makeDefault", key, `{"version":4}`).OK()
 	if got := version(""); got != "4 m4 model-1 three Other" {
@@ -168,10 +168,10 @@ func TestWhatMakesAVersion(t *testing.T) {
 func TestTemplatesAreRefusedBesideWhatElseIsWrong(t *testing.T) {
 	t.Parallel()
 	h := newPromptInstallation(t)
-	reports := func(a admintest.Answer, fields ...string) {
+	reports := func(a admintest.Response, fields ...string) {
 		t.Helper()
 		for _, field := range fields {
-			a.Refused(400, "AB01", field)
+			a.RequireFault(400, "AB01", field)
 		}
 	}
 	reports(h.create(`"name":7,"parameters":5,"string":"[{\"role\":\"user\",\"content\":\"{{#a}}\"}]"`), "name", "parameters", "string[0].content")
@@ -214,8 +214,8 @@ func TestTemplatesAndReferencesAreChecked(t *testing.T) {
 		`"model":7`:                                 "model",
 		`"name":"` + strings.Repeat("n", 256) + `"`: "name",
 	} {
-		h.create(members).Refused(400, "AB01", field)
-		h.Do("PUT", at, key, h.body(members)).Refused(400, "AB01", field)
+		h.create(members).RequireFault(400, "AB01", field)
+		h.Do("PUT", at, key, h.body(members)).RequireFault(400, "AB01", field)
 	}
 	for _, members := range []string{
 		`"string":"[{\"content\":\"{{>` + part + `}} {{>` + part + `@1}} {{>` + part + `@latest}} {{>>own}}\"}]"`,
@@ -236,7 +236,7 @@ func TestOnesThatAreInUseStay(t *testing.T) {
 	cfg := h.Do("POST", "/configs", key, `{"name":"C","config":{"prompt_id":"`+slug+`@latest"}}`).OK().Text("data", "slug")
 	inUse := func(path, by string) {
 		t.Helper()
-		got := h.Do("DELETE", path, key, nil).Refused(409, "AB07", "")
+		got := h.Do("DELETE", path, key, nil).RequireFault(409, "AB07", "")
 		if !strings.Contains(got.Failure().Message, by) {
 			t.Errorf("%s: %s", path, got.Body)
 		}
@@ -246,10 +246,10 @@ func TestOnesThatAreInUseStay(t *testing.T) {
 	inUse("/collections/"+folder, `collection "Child"`)
 	inUse("/collections/"+child, `prompt "Greeting"`)
 	inUse("/prompts/"+slug, `config "C"`)
-	h.Do("PUT", "/prompts/partials/"+part, key, `{"status":"archived"}`).Refused(409, "AB07", "")
+	h.Do("PUT", "/prompts/partials/"+part, key, `{"status":"archived"}`).RequireFault(409, "AB07", "")
 	// A partial does not take itself in, directly or by others.
 	for _, text := range []string{"{{>" + part + "}}", "{{>" + outer + "}}", "{{>" + outer + "@1}}", "{{>" + part + "@latest}}"} {
-		h.Do("PUT", "/prompts/partials/"+part, key, `{"string":"`+text+`"}`).Refused(400, "AB01", "string")
+		h.Do("PUT", "/prompts/partials/"+part, key, `{"string":"`+text+`"}`).RequireFault(400, "AB01", "string")
 	}
 	// An unpublished newest version also prevents the deletion of a partial.
 	h.Do("PUT", "/prompts/"+slug, key, h.body(`"string":"plain"`)).OK()
@@ -258,9 +258,9 @@ func TestOnesThatAreInUseStay(t *testing.T) {
 	h.Do("DELETE", "/configs/"+cfg, key, nil).OK()
 	for _, path := range []string{"/prompts/" + slug, "/prompts/partials/" + outer, "/prompts/partials/" + part, "/collections/" + child, "/collections/" + folder} {
 		h.Do("DELETE", path, key, nil).OK()
-		h.Do("GET", path, key, nil).Refused(404, "AB08", "")
+		h.Do("GET", path, key, nil).RequireFault(404, "AB08", "")
 	}
-	h.Do("DELETE", "/collections/"+h.collection, key, nil).Refused(404, "AB08", "collectionId")
+	h.Do("DELETE", "/collections/"+h.collection, key, nil).RequireFault(404, "AB08", "collectionId")
 }
 
 func TestProvidersInUseStay(t *testing.T) {
@@ -268,7 +268,7 @@ func TestProvidersInUseStay(t *testing.T) {
 	h := newPromptInstallation(t, providers.New(providers.Deps{CheckURL: egress.Policy{}.CheckURL}))
 	inUse := func(by string) {
 		t.Helper()
-		got := h.Do("DELETE", "/providers/model-1", key, nil).Refused(409, "AB07", "")
+		got := h.Do("DELETE", "/providers/model-1", key, nil).RequireFault(409, "AB07", "")
 		if !strings.Contains(got.Failure().Message, by) {
 			t.Errorf("refused by %s, want %s", got.Body, by)
 		}
@@ -303,7 +303,7 @@ func TestProvidersInUseStay(t *testing.T) {
 	inUse("prompt")
 	h.Do("PUT", "/prompts/"+slug+"/makeDefault", key, `{"version":2}`).OK()
 	h.Do("DELETE", "/providers/model-1", key, nil).OK()
-	h.Do("DELETE", "/providers/other", key, nil).Refused(409, "AB07", "")
+	h.Do("DELETE", "/providers/other", key, nil).RequireFault(409, "AB07", "")
 }
 
 func TestSharedPromptsAreReadAndForked(t *testing.T) {
@@ -312,10 +312,10 @@ func TestSharedPromptsAreReadAndForked(t *testing.T) {
 	made := h.create("").OK()
 	id, slug := made.Text("id"), made.Text("slug")
 	at := "/prompts/" + slug
-	h.Do("GET", at, admintest.WorkspaceB, nil).Refused(404, "AB08", "promptId")
-	h.Do("POST", at+"/share", key, `{"workspaces":["`+h.Two+`"]}`).Refused(403, "AB03", "")
-	h.Do("POST", at+"/share?workspace_id="+h.One, admintest.AdminKey, `{"workspaces":["nowhere"]}`).Refused(400, "AB01", "workspaces[0]")
-	h.Do("POST", at+"/share?workspace_id="+h.One, admintest.AdminKey, `{"workspaces":["`+h.Three+`"]}`).Refused(400, "AB01", "workspaces[0]")
+	h.Do("GET", at, admintest.WorkspaceB, nil).RequireFault(404, "AB08", "promptId")
+	h.Do("POST", at+"/share", key, `{"workspaces":["`+h.Two+`"]}`).RequireFault(403, "AB03", "")
+	h.Do("POST", at+"/share?workspace_id="+h.One, admintest.AdminKey, `{"workspaces":["nowhere"]}`).RequireFault(400, "AB01", "workspaces[0]")
+	h.Do("POST", at+"/share?workspace_id="+h.One, admintest.AdminKey, `{"workspaces":["`+h.Three+`"]}`).RequireFault(400, "AB01", "workspaces[0]")
 	h.Do("POST", at+"/share?workspace_id="+h.One, admintest.AdminKey, `{"workspaces":["`+admintest.TwoSlug+`"]}`).OK()
 	for _, name := range []string{id, slug, slug + "@1", slug + "@latest"} {
 		if got := h.Do("GET", "/prompts/"+name, admintest.WorkspaceB, nil).OK(); got.Text("id") != id || got.Text("workspace_id") != h.One {
@@ -343,7 +343,7 @@ func TestSharedPromptsAreReadAndForked(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	h.Do("POST", "/configs", admintest.WorkspaceB, `{"name":"c","config":{"prompt_id":"`+slug+`"}}`).OK()
-	h.Do("DELETE", at, key, nil).Refused(409, "AB07", "")
+	h.Do("DELETE", at, key, nil).RequireFault(409, "AB07", "")
 
 	fork := h.Do("POST", at+"/fork", admintest.WorkspaceB, `{"name":"Mine"}`).OK()
 	got := h.Do("GET", "/prompts/"+fork.Text("slug"), admintest.WorkspaceB, nil).OK()
@@ -355,15 +355,15 @@ func TestSharedPromptsAreReadAndForked(t *testing.T) {
 	if got := h.Do("GET", "/prompts/"+fork.Text("id"), admintest.WorkspaceB, nil).OK(); got.Text("model") != "gpt-4o-mini" {
 		t.Errorf("a fork follows its source: %s", got.Body)
 	}
-	h.Do("POST", at+"/fork", admintest.WorkspaceB, `{"virtual_key":"nowhere"}`).Refused(400, "AB01", "virtual_key")
+	h.Do("POST", at+"/fork", admintest.WorkspaceB, `{"virtual_key":"nowhere"}`).RequireFault(400, "AB01", "virtual_key")
 	h.Do("POST", at+"/fork", key, nil).OK() // one's own too
 
 	h.Do("POST", at+"/unshare?workspace_id="+h.One, admintest.AdminKey, nil).OK()
-	h.Do("GET", at, admintest.WorkspaceB, nil).Refused(404, "AB08", "promptId")
+	h.Do("GET", at, admintest.WorkspaceB, nil).RequireFault(404, "AB08", "promptId")
 	h.Do("POST", at+"/share?workspace_id="+h.One, admintest.AdminKey, `{"organisation":true}`).OK()
 	h.Do("GET", at, admintest.WorkspaceB, nil).OK()
-	h.Do("GET", at, admintest.OtherAdmin, nil).Refused(404, "AB08", "promptId")
-	h.Do("GET", at+"?workspace_id="+h.Three, admintest.OtherAdmin, nil).Refused(404, "AB08", "promptId")
+	h.Do("GET", at, admintest.OtherAdmin, nil).RequireFault(404, "AB08", "promptId")
+	h.Do("GET", at+"?workspace_id="+h.Three, admintest.OtherAdmin, nil).RequireFault(404, "AB08", "promptId")
 }
 
 func TestLabelsNameVersions(t *testing.T) {
@@ -375,27 +375,27 @@ func TestLabelsNameVersions(t *testing.T) {
 	}
 	universal := list.Text("data", "0", "id")
 	for _, who := range []string{key, admintest.AdminKey} {
-		h.Do("PUT", "/labels/"+universal, who, `{"description":"x"}`).Refused(403, "AB03", "")
-		h.Do("DELETE", "/labels/"+universal, who, nil).Refused(403, "AB03", "")
+		h.Do("PUT", "/labels/"+universal, who, `{"description":"x"}`).RequireFault(403, "AB03", "")
+		h.Do("DELETE", "/labels/"+universal, who, nil).RequireFault(403, "AB03", "")
 	}
 	for _, name := range []string{"latest", "default", "published", "123", "a b", "a@b", "ä", ""} {
-		h.Do("POST", "/labels", key, map[string]any{"name": name}).Refused(400, "AB01", "name")
+		h.Do("POST", "/labels", key, map[string]any{"name": name}).RequireFault(400, "AB01", "name")
 	}
-	h.Do("POST", "/labels", key, `{"name":"production"}`).Refused(409, "AB07", "name")
+	h.Do("POST", "/labels", key, `{"name":"production"}`).RequireFault(409, "AB07", "name")
 	canary := h.Do("POST", "/labels", key, `{"name":"canary","color_code":"#fff"}`).OK().Text("id")
-	h.Do("POST", "/labels", key, `{"name":"canary"}`).Refused(409, "AB07", "name")
+	h.Do("POST", "/labels", key, `{"name":"canary"}`).RequireFault(409, "AB07", "name")
 	h.Do("POST", "/labels", admintest.WorkspaceB, `{"name":"canary"}`).OK()
 	for name, id := range map[string]string{"canary": canary, list.Text("data", "0", "name"): universal} { // a name is as good as an id
 		if got := h.Do("GET", "/labels/"+name, key, nil).OK().Text("id"); got != id {
 			t.Errorf("the label %s: %s, want %s", name, got, id)
 		}
 	}
-	h.Do("PUT", "/labels/production", key, `{"description":"x"}`).Refused(403, "AB03", "")
+	h.Do("PUT", "/labels/production", key, `{"description":"x"}`).RequireFault(403, "AB03", "")
 	h.Do("PUT", "/labels/canary", key, `{"description":"first"}`).OK()
 	if got := h.Do("GET", "/labels/"+canary, key, nil).OK().Text("description"); got != "first" {
 		t.Errorf("described %q", got)
 	}
-	h.Do("GET", "/labels/nothing", key, nil).Refused(404, "AB08", "labelId")
+	h.Do("GET", "/labels/nothing", key, nil).RequireFault(404, "AB08", "labelId")
 	admintest.ForeignIsMissing(t, h.Installation, "GET", "/labels", canary, nil)
 
 	at := "/prompts/" + h.create("").OK().Text("id")
@@ -406,7 +406,7 @@ func TestLabelsNameVersions(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	h.Do("DELETE", "/labels/"+canary, key, nil).OK()
-	h.Do("GET", at+"@canary", key, nil).Refused(404, "AB08", "version")
+	h.Do("GET", at+"@canary", key, nil).RequireFault(404, "AB08", "version")
 	if got := h.Do("GET", at+"@2", key, nil).OK(); got.At("prompt_version_label_id") != nil {
 		t.Errorf("a label that is gone is shown: %s", got.Body)
 	}
@@ -422,8 +422,8 @@ func TestCollectionsListTheirContents(t *testing.T) {
 	for i := range 9 {
 		parent = h.Do("POST", "/collections", key, fmt.Sprintf(`{"name":"c%d","parent_collection_id":"%s"}`, i, parent)).OK().Text("id")
 	}
-	h.Do("POST", "/collections", key, `{"name":"deep","parent_collection_id":"`+parent+`"}`).Refused(400, "AB01", "parent_collection_id")
-	h.Do("POST", "/collections", key, `{"name":"lost","parent_collection_id":"nowhere"}`).Refused(404, "AB08", "parent_collection_id")
+	h.Do("POST", "/collections", key, `{"name":"deep","parent_collection_id":"`+parent+`"}`).RequireFault(400, "AB01", "parent_collection_id")
+	h.Do("POST", "/collections", key, `{"name":"lost","parent_collection_id":"nowhere"}`).RequireFault(404, "AB08", "parent_collection_id")
 	h.create("").OK()
 	h.create(`"name":"b"`).OK()
 	got := h.Do("GET", "/collections/"+h.collection, key, nil).OK()
@@ -456,6 +456,6 @@ func TestPartialsNestTenDeep(t *testing.T) {
 	h.create(taking()).OK()
 	deepest := h.Do("POST", "/prompts/partials", key, fmt.Sprintf(`{"name":"P10","string":%q}`, text)).OK().Text("slug")
 	text = "{{>" + deepest + "}}"
-	h.create(taking()).Refused(400, "AB01", "string")
-	h.Do("POST", "/prompts/partials", key, fmt.Sprintf(`{"name":"P11","string":%q}`, text)).Refused(400, "AB01", "string")
+	h.create(taking()).RequireFault(400, "AB01", "string")
+	h.Do("POST", "/prompts/partials", key, fmt.Sprintf(`{"name":"P11","string":%q}`, text)).RequireFault(400, "AB01", "string")
 }

@@ -54,7 +54,7 @@ func TestVersionsThatFailTheirTestsAreNotPublished(t *testing.T) {
 			if c.body != "" {
 				body = c.body
 			}
-			if got := h.Do(c.method, c.path, key, body).Refused(409, "AB07", "version"); !strings.Contains(string(got.Body), message) {
+			if got := h.Do(c.method, c.path, key, body).RequireFault(409, "AB07", "version"); !strings.Contains(string(got.Body), message) {
 				t.Errorf("%s %s: %s, want %q", c.method, c.path, got.Body, message)
 			}
 		}
@@ -82,7 +82,7 @@ func TestVersionsThatFailTheirTestsAreNotPublished(t *testing.T) {
 	h.Do("PUT", at+"/versions/3", key, `{"label_id":null}`).OK() // takes none on
 	h.Do("POST", experiment+"/start", key, nil).OK()
 	h.Do("POST", experiment+"/promote", key, `{"version":2}`).OK()
-	h.Do("PUT", at+"/makeDefault", key, `{"version":3}`).Refused(409, "AB07", "version")
+	h.Do("PUT", at+"/makeDefault", key, `{"version":3}`).RequireFault(409, "AB07", "version")
 	h.Do("PUT", at, key, `{"require_tests":false}`).OK()
 	h.Do("PUT", at+"/makeDefault", key, `{"version":3}`).OK()
 }
@@ -107,7 +107,7 @@ func TestBadTablesOfTestsAreRefused(t *testing.T) {
 		{`{"tests":[` + strings.Repeat(`{"name":"a","assertions":[{"type":"equals","value":"x"}]},`, 50) + `{"name":"b","assertions":[{"type":"equals","value":"x"}]}]}`, "tests"},
 		{one(strings.Repeat(`{"type":"equals","value":"`+strings.Repeat("x", 9000)+`"},`, 8) + `{"type":"equals","value":"x"}`), "tests"}, {`{"require_tests":"yes"}`, "require_tests"},
 	} {
-		h.Do("PUT", at, key, c.body).Refused(400, "AB01", c.field)
+		h.Do("PUT", at, key, c.body).RequireFault(400, "AB01", c.field)
 	}
 	// All at once.
 	got := h.Do("PUT", at, key, `{"tests":[{"name":"a","assertions":[{"type":"regex","value":"("},{"type":"equals","value":7}]}]}`)

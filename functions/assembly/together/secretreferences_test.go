@@ -49,25 +49,25 @@ func TestMappedReferencesStay(t *testing.T) {
 	mapped := `,"secret_mappings":[{"target_field":"key","secret_reference_id":"openai-key"}]`
 	h.Do("POST", "/integrations", admintest.AdminKey, `{"name":"I","slug":"i","ai_provider_id":"openai"`+mapped+`}`).OK()
 	h.Do("POST", "/virtual-keys", admintest.WorkspaceA, `{"name":"K","slug":"k","provider":"openai"`+mapped+`}`).OK()
-	in := h.Do("DELETE", at, admintest.AdminKey, nil).Refused(409, "AB07", "").Failure()
+	in := h.Do("DELETE", at, admintest.AdminKey, nil).RequireFault(409, "AB07", "").Failure()
 	if !strings.Contains(in.Message, `"I"`) || !strings.Contains(in.Message, `"K"`) {
 		t.Errorf("users are not named: %s", in.Message)
 	}
 	h.Do("PUT", "/integrations/i", admintest.AdminKey, `{"secret_mappings":[],"key":"sk-abcdefgh"}`).OK()
-	h.Do("DELETE", at, admintest.AdminKey, nil).Refused(409, "AB07", "")
+	h.Do("DELETE", at, admintest.AdminKey, nil).RequireFault(409, "AB07", "")
 	h.Do("DELETE", "/virtual-keys/k", admintest.WorkspaceA, nil).OK()
 	h.Do("DELETE", at, admintest.AdminKey, nil).OK()
-	h.Do("GET", at, admintest.AdminKey, nil).Refused(404, "AB08", "")
+	h.Do("GET", at, admintest.AdminKey, nil).RequireFault(404, "AB08", "")
 
 	// What may be mapped: a reference of the organization that is open to the workspace.
-	h.Do("POST", "/integrations", admintest.AdminKey, `{"name":"I","ai_provider_id":"openai"`+mapped+`}`).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
+	h.Do("POST", "/integrations", admintest.AdminKey, `{"name":"I","ai_provider_id":"openai"`+mapped+`}`).RequireFault(400, "AB01", "secret_mappings[0].secret_reference_id")
 	two := h.Do("POST", references, admintest.AdminKey, strings.Replace(reference, `"tags"`, `"allowed_workspaces":["`+h.Two+`"],"tags"`, 1)).OK().Text("id")
 	body := `{"name":"I","ai_provider_id":"openai","secret_mappings":[{"target_field":"key","secret_reference_id":"` + two + `"}]}`
-	h.Do("POST", "/integrations", admintest.WorkspaceA, body).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
+	h.Do("POST", "/integrations", admintest.WorkspaceA, body).RequireFault(400, "AB01", "secret_mappings[0].secret_reference_id")
 	h.Do("POST", "/integrations", admintest.WorkspaceB, body).OK()
-	h.Do("POST", "/virtual-keys", admintest.WorkspaceA, strings.Replace(body, "ai_provider_id", "provider", 1)).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
+	h.Do("POST", "/virtual-keys", admintest.WorkspaceA, strings.Replace(body, "ai_provider_id", "provider", 1)).RequireFault(400, "AB01", "secret_mappings[0].secret_reference_id")
 	foreign := h.Do("POST", references, admintest.OtherAdmin, reference)
-	h.Do("POST", "/integrations", admintest.AdminKey, strings.Replace(body, two, foreign.OK().Text("id"), 1)).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
+	h.Do("POST", "/integrations", admintest.AdminKey, strings.Replace(body, two, foreign.OK().Text("id"), 1)).RequireFault(400, "AB01", "secret_mappings[0].secret_reference_id")
 }
 
 // TestReferencesOfServersAndAgentsStay: a reference by which a registry fetches credentials
@@ -94,12 +94,12 @@ func TestReferencesOfServersAndAgentsStay(t *testing.T) {
 	mapped := fmt.Sprintf(`,"url":%q,"auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.X-Pass","secret_reference_id":"openai-key"}]}`, gone.URL)
 	h.Do("POST", "/mcp-integrations", admintest.AdminKey, `{"name":"Tools","slug":"tools","transport":"http"`+mapped).OK()
 	h.Do("POST", "/agent-integrations", admintest.AdminKey, `{"name":"Helper","slug":"helper"`+mapped).OK()
-	in := h.Do("DELETE", at, admintest.AdminKey, nil).Refused(409, "AB07", "").Failure()
+	in := h.Do("DELETE", at, admintest.AdminKey, nil).RequireFault(409, "AB07", "").Failure()
 	if !strings.Contains(in.Message, `"Tools"`) || !strings.Contains(in.Message, `"Helper"`) {
 		t.Errorf("users are not named: %s", in.Message)
 	}
 	h.Do("PUT", "/mcp-integrations/tools", admintest.AdminKey, `{"secret_mappings":[],"configurations":{"headers":{"X-Pass":"known"}}}`).OK()
-	h.Do("DELETE", at, admintest.AdminKey, nil).Refused(409, "AB07", "")
+	h.Do("DELETE", at, admintest.AdminKey, nil).RequireFault(409, "AB07", "")
 	h.Do("DELETE", "/agent-integrations/helper", admintest.AdminKey, nil).OK()
 	h.Do("DELETE", at, admintest.AdminKey, nil).OK()
 }

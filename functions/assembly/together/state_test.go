@@ -39,7 +39,7 @@ func TestAResourceAsItWas(t *testing.T) {
 	mark("changed")
 	h.Do("DELETE", "/configs/"+slug+"?workspace_id="+h.One, admintest.AdminKey, nil).OK()
 	h.Audit()
-	read := func(when, kind string) admintest.Answer {
+	read := func(when, kind string) admintest.Response {
 		q := url.Values{"type": {kind}, "id": {id}}
 		if when != "" {
 			q.Set("at", at[when].UTC().Format("2006-01-02T15:04:05.000Z"))

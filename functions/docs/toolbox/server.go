@@ -142,7 +142,7 @@ func familiesOf(tools []Tool) (names []string) {
 }
 
 func (v *visit) answer() (any, error) {
-	modern := v.req.Era == protocolversion.Stateless
+	modern := v.req.Kind == protocolversion.Stateless
 	switch {
 	case v.req.Method == "initialize" && !modern:
 		return v.result(v.hello()), nil
@@ -179,7 +179,7 @@ func (v *visit) discovered() map[string]any {
 
 // private marks a result that only this caller may keep, and not for long.
 func (v *visit) private(result map[string]any) map[string]any {
-	if v.req.Era == protocolversion.Stateless {
+	if v.req.Kind == protocolversion.Stateless {
 		result["ttlMs"], result["cacheScope"] = 0, "private"
 	}
 	return result
@@ -262,7 +262,7 @@ func (v *visit) toolResult(text string, failed bool) admin.Response {
 }
 
 func (v *visit) result(members map[string]any) admin.Response {
-	if v.req.Era == protocolversion.Stateless {
+	if v.req.Kind == protocolversion.Stateless {
 		members["resultType"] = "complete"
 	}
 	return admin.Response{Status: http.StatusOK, JSON: map[string]any{"jsonrpc": "2.0", "id": v.req.ID, "result": members}}
@@ -270,7 +270,7 @@ func (v *visit) result(members map[string]any) admin.Response {
 
 // wrong is an error of the protocol. In eras with sessions its HTTP status is 200.
 func (v *visit) wrong(status, code int, message string) admin.Response {
-	if v.req.Era != protocolversion.Stateless {
+	if v.req.Kind != protocolversion.Stateless {
 		status = http.StatusOK
 	}
 	return answerOf(status, v.req.ID, &mcp.Error{Code: code, Message: message})

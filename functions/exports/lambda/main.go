@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"gateway/shared/app/exporting"
+	"gateway/shared/app/logexport"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host"
 	"gateway/shared/usage/export"
@@ -24,5 +24,5 @@ func main() {
 		os.Exit(1)
 	}
 	archive := segment.New(in.Store, in.Core.Bucket, segment.Options{Retention: in.Retention, WorkspaceRetention: in.Core.RetentionDays})
-	lambda.Start(host.SQS(exporting.Worker(in.Core, archive, export.Standard).Handle))
+	lambda.Start(host.SQS(logexport.Worker(in.Core, archive, export.Standard).Handle))
 }

@@ -187,7 +187,7 @@ func (m *Maker) price(r *usage.Record, x *Exchange, seen *ReportedUsage, got *ch
 		r.Provider = p.ID
 	}
 	r.Usage = seen.Usage.Limit(pricing.Usage{})
-	if !r.Success() && !r.Usage.Known() {
+	if !r.Success() && !r.Usage.IsReported() {
 		r.Priced = true // it cost nothing
 		return
 	}
@@ -200,7 +200,7 @@ func (m *Maker) price(r *usage.Record, x *Exchange, seen *ReportedUsage, got *ch
 	if !known && x.Provider == "" && x.Reported != nil {
 		r.Provider, known = vendorOf(book, o, r.Model, r.RequestModel)
 	}
-	if !known || !r.Usage.Known() {
+	if !known || !r.Usage.IsReported() {
 		return
 	}
 	for _, model := range []string{r.Model, r.RequestModel} {

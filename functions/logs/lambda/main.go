@@ -8,7 +8,7 @@ import (
 	"gateway/functions/logs/ingest"
 	"gateway/shared/admin"
 	"gateway/shared/app"
-	"gateway/shared/app/exporting"
+	"gateway/shared/app/logexport"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host/administration"
 	"gateway/shared/usage/feedback"
@@ -24,7 +24,7 @@ func main() {
 		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention, WorkspaceRetention: c.RetentionDays})
 		return []admin.Family{logs.New(logs.Deps{
 			Reader: report.New(archive, c.Bucket), Sealer: c.Sealer, Rated: feedback.New(c.Store, c.Now, c.Retention.Records, c.RetentionDays),
-			Exports: exporting.NewRuns(c), Bucket: c.Bucket,
+			Exports: logexport.NewRuns(c), Bucket: c.Bucket,
 			Tail: logs.TailOptions{MaxBuffered: tailTime}, Store: c.Store, Ingest: &ingest.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Prices: c.Book()}, Prices: c.Book(),
 		})}
 	}, onaws.Bucket, onaws.Keys, onaws.ExportQueue)

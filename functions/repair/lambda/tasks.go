@@ -14,7 +14,7 @@ import (
 
 	"gateway/functions/expiry"
 	"gateway/functions/originsecret"
-	"gateway/shared/app/exporting"
+	"gateway/shared/app/logexport"
 	"gateway/shared/app/notices"
 	"gateway/shared/app/onaws"
 	"gateway/shared/app/onaws/mails"
@@ -54,7 +54,7 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 			// The archive comes last: it may take all the time that there is.
 			rated := feedback.New(core.Store, core.Now, core.Retention.Records, core.RetentionDays)
 			errs := []error{rated.Retain(ctx, feedback.Places{Organizations: archive.Organizations, Workspaces: core.Workspaces})}
-			if w := exporting.Worker(core.Core, archive, export.Standard); w != nil {
+			if w := logexport.Worker(core.Core, archive, export.Standard); w != nil {
 				errs = append(errs, w.Sweep(ctx))
 			}
 			return errors.Join(append(errs, archive.Retain(ctx))...)

@@ -26,8 +26,8 @@ import (
 	"gateway/local/onlambda"
 	"gateway/shared/app"
 	"gateway/shared/app/onaws"
+	"gateway/shared/testkit/awsemulator"
 	"gateway/shared/testkit/awstest/rights"
-	"gateway/shared/testkit/standin"
 )
 
 // Options of a run. The context limits its time.
@@ -80,7 +80,7 @@ func (r *Report) Err() error {
 // run is a run that is going on.
 type run struct {
 	o        Options
-	services *standin.Services
+	services *awsemulator.Services
 	recorder *rights.Recorder
 	core     *onaws.Installation
 	mock     *mockprovider.Server
@@ -106,14 +106,14 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if err := r.install(ctx); err != nil {
 		return nil, err
 	}
-	out := &Report{Others: map[int]int{}, Memory: standin.Described().Functions[function].Memory, Passed: o.Requests / 2}
+	out := &Report{Others: map[int]int{}, Memory: awsemulator.Described().Functions[function].Memory, Passed: o.Requests / 2}
 	begun := time.Now()
 	if err := errors.Join(r.rates(ctx, out), r.money(ctx, out)); err != nil {
 		return nil, err
 	}
 	out.Elapsed = time.Since(begun)
 	out.ColdStarts, out.Throttled = r.shim.Started(ctx, function), int(r.throttled.Load())
-	out.Actions, out.Refused = r.recorder.Actions(function), r.recorder.Refused()
+	out.Actions, out.Refused = r.recorder.Actions(function), r.recorder.Denied()
 	// A request's usage event is sent after the last byte of the answer: closing waits for
 	// it.
 	if err := r.closeShim(); err != nil {
@@ -131,7 +131,7 @@ const adminKey = "admin-key-of-the-load"
 // install starts the emulators with the recorder and the throttle as proxies, the mock
 // provider, and the function with its edge.
 func (r *run) install(ctx context.Context) (err error) {
-	if r.services, err = standin.Start(ctx, r.o.Root); err != nil {
+	if r.services, err = awsemulator.Start(ctx, r.o.Root); err != nil {
 		return err
 	}
 	r.closers = append(r.closers, func() error { r.services.Close(); return nil })
@@ -139,7 +139,7 @@ func (r *run) install(ctx context.Context) (err error) {
 	throttle := httptest.NewServer(r.throttle(endpoints["AWS_ENDPOINT_URL_DYNAMODB"]))
 	r.closers = append(r.closers, func() error { throttle.CloseClientConnections(); throttle.Close(); return nil })
 	endpoints["AWS_ENDPOINT_URL_DYNAMODB"] = throttle.URL
-	policies := map[string][]standin.Statement{function: standin.Described().Functions[function].Policy}
+	policies := map[string][]awsemulator.Statement{function: awsemulator.Described().Functions[function].Policy}
 	var led map[string]string
 	if r.recorder, led, err = rights.Record(endpoints, policies, "arn:aws:kms:us-east-1:123456789012:key/SealKey"); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (r *run) install(ctx context.Context) (err error) {
 	}
 	r.closers = append(r.closers, r.mock.Close)
 	provider := strings.TrimPrefix(r.mock.URL(), "http://")
-	if err = standin.Set(led, r.services.Named(), standin.Identity("load"), map[string]string{onaws.EnvTrustedHosts: provider}); err != nil {
+	if err = awsemulator.Set(led, r.services.Named(), awsemulator.Identity("load"), map[string]string{onaws.EnvTrustedHosts: provider}); err != nil {
 		return err
 	}
 	if r.core, err = onaws.Open(ctx, onaws.Bucket, onaws.AuditQueue, onaws.UsageQueue, onaws.Keys); err != nil {
@@ -167,7 +167,7 @@ func (r *run) install(ctx context.Context) (err error) {
 func (r *run) start(led map[string]string, provider string) error {
 	secret := rand.Text()
 	var env []string
-	for _, vars := range []map[string]string{led, r.services.Named(), standin.Identity(function), {onaws.EnvTrustedHosts: provider, onaws.EnvOriginSecrets: secret}} {
+	for _, vars := range []map[string]string{led, r.services.Named(), awsemulator.Identity(function), {onaws.EnvTrustedHosts: provider, onaws.EnvOriginSecrets: secret}} {
 		for name, v := range vars {
 			env = append(env, name+"="+v)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"gateway/shared/app/onaws"
 	"gateway/shared/store/dynamo/emulator"
-	"gateway/shared/testkit/standin"
+	"gateway/shared/testkit/awsemulator"
 )
 
 const root = "../../.."
@@ -24,7 +24,7 @@ func TestLimitsHoldInFiftyEnvironments(t *testing.T) {
 	if _, err := os.Stat(root + "/" + emulator.Binary); err != nil && os.Getenv("CI") == "" {
 		t.Skipf("NOT TESTED ON AWS: %v", emulator.ErrMissing)
 	}
-	for _, vars := range []map[string]string{standin.Identity(""), {
+	for _, vars := range []map[string]string{awsemulator.Identity(""), {
 		"AWS_ENDPOINT_URL_DYNAMODB": "", "AWS_ENDPOINT_URL_SQS": "", "AWS_ENDPOINT_URL_S3": "", "AWS_ENDPOINT_URL_KMS": "",
 		onaws.EnvTablePrefix: "", onaws.EnvBucket: "", onaws.EnvKey: "", onaws.EnvAuditQueue: "", onaws.EnvUsageQueue: "", onaws.EnvRunQueue: "", onaws.EnvTrustedHosts: "",
 	}} {

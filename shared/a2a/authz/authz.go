@@ -136,10 +136,10 @@ func Load(ctx context.Context, v *resource.View, who *identity.Principal, slug s
 			return nil, err
 		}
 	}
-	if f.IntegrationSwitches, err = resource.LoadFolded(ctx, v, of.Scope, a2a.KindIntegrationSwitch.Of(of.ID), fold); err != nil {
+	if f.IntegrationSwitches, err = resource.LoadWith(ctx, v, of.Scope, a2a.KindIntegrationSwitch.Of(of.ID), fold); err != nil {
 		return nil, err
 	}
-	f.ServerSwitches, err = resource.LoadFolded(ctx, v, server.Record.Scope, a2a.KindServerSwitch.Of(server.Record.ID), fold)
+	f.ServerSwitches, err = resource.LoadWith(ctx, v, server.Record.Scope, a2a.KindServerSwitch.Of(server.Record.ID), fold)
 	return f, err
 }
 

@@ -320,7 +320,7 @@ func sendWithRetry(v *requestState, ctx context.Context, o *outgoing) (*http.Res
 		return resp, nil
 	}
 	resp.Body.Close()
-	v.call.Secrets.Doubt(ctx, v.facts.Server.Record.Scope, i.SecretMappings)
+	v.call.Secrets.MarkRejected(ctx, v.facts.Server.Record.Scope, i.SecretMappings)
 	v.record.Refreshed = true
 	if err := setHeaders(v); err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func (u Users[T]) before(c *admin.Call, tx *resource.Tx, ch *admin.Change[access
 	if err != nil {
 		return err
 	}
-	if !ok || !user.RunsOrganisation() && !user.MemberOf(c.Scope.Workspace) {
+	if !ok || !user.IsOrganisationAdmin() && !user.MemberOf(c.Scope.Workspace) {
 		return fault.Invalid("user_id", "must name a member of the workspace")
 	}
 	return nil

@@ -101,9 +101,9 @@ func TestBadQueriesNameTheirParameter(t *testing.T) {
 		times + "&trace_id=%ff":                                                                   "trace_id",
 		times + "&workspace_slug=" + long:                                                         "workspace_slug",
 	} {
-		h.Do("GET", "/echo?"+query, admintest.WorkspaceA, nil).Refused(400, "AB01", field)
+		h.Do("GET", "/echo?"+query, admintest.WorkspaceA, nil).RequireFault(400, "AB01", field)
 	}
-	h.Do("GET", "/echo?%zz", admintest.WorkspaceA, nil).Refused(400, "AB01", "")
+	h.Do("GET", "/echo?%zz", admintest.WorkspaceA, nil).RequireFault(400, "AB01", "")
 }
 
 func TestScopeIsTheCallersReach(t *testing.T) {
@@ -122,11 +122,11 @@ func TestScopeIsTheCallersReach(t *testing.T) {
 			t.Errorf("%s with %q looks in %q, want %q", c.key, c.query, got, c.workspace)
 		}
 	}
-	missing := h.Do("GET", "/echo?"+times+"&workspace_slug=ws-none", admintest.AdminKey, nil).Refused(403, "AB03", "")
+	missing := h.Do("GET", "/echo?"+times+"&workspace_slug=ws-none", admintest.AdminKey, nil).RequireFault(403, "AB03", "")
 	for _, slug := range []string{admintest.ThreeSlug, h.Three} {
-		if got := h.Do("GET", "/echo?"+times+"&workspace_slug="+slug, admintest.AdminKey, nil); got.Same() != missing.Same() {
+		if got := h.Do("GET", "/echo?"+times+"&workspace_slug="+slug, admintest.AdminKey, nil); got.Comparable() != missing.Comparable() {
 			t.Errorf("a foreign workspace is told from a missing one: %s", got.Body)
 		}
 	}
-	h.Do("GET", "/echo?"+times+"&workspace_slug="+h.Two+"&workspace_id="+h.One, admintest.AdminKey, nil).Refused(400, "AB01", "workspace_slug")
+	h.Do("GET", "/echo?"+times+"&workspace_slug="+h.Two+"&workspace_id="+h.One, admintest.AdminKey, nil).RequireFault(400, "AB01", "workspace_slug")
 }

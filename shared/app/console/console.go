@@ -27,7 +27,7 @@ import (
 // New makes the handler that serves the families.
 func New(c *app.Core, audit admin.Recorder, families ...admin.Family) (*admin.Handler, error) {
 	h, err := admin.NewHandler(admin.Deps{
-		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c), Audit: audit, Rights: rights(c.Loader), Lenient: lenient(c.Loader), Repeats: func() bool { return !c.AllowDuplicates },
+		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c), Audit: audit, Permissions: rights(c.Loader), Lenient: lenient(c.Loader), Repeats: func() bool { return !c.AllowDuplicates },
 	}, families...)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func CallerOf(ctx context.Context, l *resource.Loader, p *identity.Principal) (a
 		if p.Type != identity.OrganisationService && p.Type != identity.WorkspaceService {
 			return c.As(granted), nil
 		}
-		now, err := membership.LoadSponsored(ctx, v, p.Scope, identity.KindKey, p.KeyID, granted, p.Scopes)
+		now, err := membership.LoadLimited(ctx, v, p.Scope, identity.KindKey, p.KeyID, granted, p.Scopes)
 		c.Scopes, c.Sponsor, c.Reduced = now.Scopes, now.Sponsor, now.Reduced
 		return c.As(now.Rank), err
 	}
@@ -105,7 +105,7 @@ func CallerOf(ctx context.Context, l *resource.Loader, p *identity.Principal) (a
 }
 
 // rights evaluates an organization's settings for the role of a caller.
-func rights(l *resource.Loader) admin.Rights {
+func rights(l *resource.Loader) admin.PermissionCheck {
 	return func(ctx context.Context, c *admin.Caller, scope string) (allowed, decided bool, err error) {
 		v, err := l.Fresh(ctx, c.Scope.Org)
 		if err != nil {
@@ -247,7 +247,7 @@ func (s signedIn) caller(ctx context.Context, r *http.Request, token string) (ad
 		return admin.Caller{}, err
 	}
 	named := namedByPath(ctx, v, of.Org, r)
-	if !u.RunsOrganisation() && !u.MemberOf(named) {
+	if !u.IsOrganisationAdmin() && !u.MemberOf(named) {
 		named = "" // the route reports it as missing, like a workspace that does not exist
 	}
 	return s.in(ctx, v, of, u, named)
@@ -272,8 +272,8 @@ func (s signedIn) find(ctx context.Context, token string) (*signin.Session, *mem
 // in is the caller in a workspace; "": no workspace was chosen.
 func (s signedIn) in(ctx context.Context, v *resource.View, of *signin.Session, u *membership.User, workspace string) (admin.Caller, error) {
 	c := admin.Caller{UserID: of.User, Type: SessionType, Scope: store.Scope{Org: of.Org}, Since: of.Authenticated}
-	if u.RunsOrganisation() {
-		c.Scopes = membership.Everything
+	if u.IsOrganisationAdmin() {
+		c.Scopes = membership.AllPermissions
 		return c.As(membership.OrganisationRank(u.Role)), nil
 	}
 	if len(u.Workspaces) == 0 {

@@ -148,14 +148,14 @@ func (d *Directory) Addresses(ctx context.Context, e *notice.Event) ([]string, e
 			return nil, err
 		}
 		for i := range members {
-			if membership.Above(members[i].Fields["role"], membership.Member) {
+			if membership.IsHigher(members[i].Fields["role"], membership.Member) {
 				concerned = append(concerned, members[i].ID)
 			}
 		}
 	}
 	for i := range users {
 		u := &users[i]
-		if a.Admins && membership.Above(u.Fields["role"], membership.Member) || slices.Contains(concerned, u.ID) {
+		if a.Admins && membership.IsHigher(u.Fields["role"], membership.Member) || slices.Contains(concerned, u.ID) {
 			out = append(out, u.Fields["email"])
 		}
 	}

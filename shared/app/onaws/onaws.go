@@ -124,7 +124,7 @@ func Backends(ctx context.Context, parts ...Part) (b app.Backends, err error) {
 		case ExportQueue:
 			get(EnvExportQueue)
 		case Keys:
-			b.Sealer = seal.New(kms.New(cfg, kms.Options{Key: get(EnvKey), Former: list(EnvFormerKeys)}), nil)
+			b.Sealer = seal.New(kms.New(cfg, kms.Options{Key: get(EnvKey), FormerKeys: list(EnvFormerKeys)}), nil)
 		default:
 			errs = append(errs, fmt.Errorf("onaws: no part %d", p))
 		}

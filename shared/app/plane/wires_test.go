@@ -53,7 +53,7 @@ func TestEveryOperationOfTheCatalogueHasADialect(t *testing.T) {
 	for _, p := range provider.All() {
 		for _, r := range p.Routes {
 			pairs++
-			if jobs[p.DialectOf(r.Op)] && !provider.OfJobs(r.Op) {
+			if jobs[p.DialectOf(r.Op)] && !provider.IsJobOperation(r.Op) {
 				t.Errorf("%s of %s is carried by Jobs, which functions without routes of jobs do not link", r.Op, p.ID)
 			}
 			pair := p.ID + " " + string(r.Op)

@@ -96,7 +96,7 @@ func (a *Authors) key(ctx context.Context, v *resource.View, sc store.Scope, id 
 			return "", nil, err
 		}
 		if ok && k.status == identity.StatusActive && (k.until == nil || a.Now().Before(*k.until)) {
-			now, err := membership.LoadSponsored(ctx, v, place, identity.KindKey, id, k.rank, identity.NewScopeSet(k.scopes...))
+			now, err := membership.LoadLimited(ctx, v, place, identity.KindKey, id, k.rank, identity.NewScopeSet(k.scopes...))
 			return now.Rank, now.Scopes.Sorted(), err
 		}
 	}

@@ -113,7 +113,7 @@ func (c *counts) billRounds(u *pricing.Usage, s *chat.PriceFacts) {
 			continue // this model declined before any output, and another took its place
 		}
 		if r.model == "" {
-			*u = u.Plus(used)
+			*u = u.Sum(used)
 			continue
 		}
 		mode := r.mode()
@@ -160,7 +160,7 @@ func region(geo string) string {
 
 // asRead charges cache writes as reads.
 func asRead(u *pricing.Usage) {
-	u.Add(pricing.CacheRead, u.Written())
+	u.Add(pricing.CacheRead, u.CacheWrites())
 	for _, c := range [...]pricing.Class{pricing.CacheWrite5m, pricing.CacheWrite1h} {
 		if _, present := u.Get(c); present {
 			u.Set(c, 0)
@@ -285,7 +285,7 @@ func (c *counts) classes(u *pricing.Usage) {
 // appendUsage writes a usage object.
 func appendUsage(dst []byte, u *pricing.Usage) []byte {
 	read, long := u.Cached(), u.N(pricing.CacheWrite1h)
-	short := u.Written() - long
+	short := u.CacheWrites() - long
 	dst = append(dst, `{"input_tokens":`...)
 	dst = strconv.AppendInt(dst, u.InputTokens()-read-short-long, 10)
 	dst = append(dst, `,"cache_creation_input_tokens":`...)

@@ -33,7 +33,7 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		for _, traits := range []chat.Traits{{}, {Schema: chat.SchemaNative, Thinking: chat.ThinksAdaptively, Sampling: chat.SamplingNone}} {
-			up := golden.Carried(t, body, r, anthropic.Messages{}, &traits, carried, golden.SilentInChat, nil)
+			up := golden.EncodeFor(t, body, r, anthropic.Messages{}, &traits, carried, golden.SilentInChat, nil)
 			if up == nil {
 				continue
 			}
@@ -62,7 +62,7 @@ func FuzzMessagesRequest(f *testing.F) {
 		if golden.NotFault(t, err) {
 			return
 		}
-		golden.NothingVanishes(t, body, up, &loss, carriedBack, func(name string) bool { return golden.SilentInMessages(name, r) })
+		golden.RequireNoLoss(t, body, up, &loss, carriedBack, func(name string) bool { return golden.SilentInMessages(name, r) })
 	})
 }
 
@@ -113,7 +113,7 @@ func FuzzStream(f *testing.F) {
 	golden.Seeds(f, "*", "upstream_response.sse")
 	f.Fuzz(func(t *testing.T, in []byte) {
 		for from, to := range map[chat.TwoWayDialect]chat.TwoWayDialect{openai.Chat{}: anthropic.Messages{}, anthropic.Messages{}: openai.Chat{}} {
-			out, _ := golden.Through(from.NewStreamDecoder(&chat.Traits{}), to, &chat.Options{ID: "i", Model: "m"}, new(wire.SSEParser), in)
+			out, _ := golden.Reencode(from.NewStreamDecoder(&chat.Traits{}), to, &chat.Options{ID: "i", Model: "m"}, new(wire.SSEParser), in)
 			golden.WellFormed(t, to, out)
 		}
 	})
@@ -130,7 +130,7 @@ func FuzzFilter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, size uint8) {
 		for _, d := range []chat.TwoWayDialect{openai.Chat{}, anthropic.Messages{}} {
 			for _, o := range []chat.FilterOptions{{}, {UsageAdded: true}, {UsageAdded: true, IncludeUsage: true, Strict: true}} {
-				whole, m := golden.SamePieces(t, d, o, in, int(size)%37+1)
+				whole, m := golden.FilterInPieces(t, d, o, in, int(size)%37+1)
 				if o == (chat.FilterOptions{}) && m.Err == nil && m.Complete && !bytes.HasPrefix(whole, in[:min(len(in), len(bytes.TrimRight(whole, "\r\n")))]) && !bytes.HasSuffix(whole, []byte("data: [DONE]\n\n")) {
 					t.Fatalf("changed:\n%q\n%q", in, whole)
 				}

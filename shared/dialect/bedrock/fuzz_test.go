@@ -24,7 +24,7 @@ func FuzzInvokeStream(f *testing.F) {
 			framed = wire.AppendEventStream(framed, "chunk", []byte(`{"bytes":"`+base64.StdEncoding.EncodeToString(line)+`"}`))
 		}
 		dec := bedrock.Invoke{}.NewStreamDecoder(&chat.Traits{Family: "cohere"})
-		out, _ := golden.Through(dec, openai.Chat{}, &chat.Options{ID: "i", Model: "m"}, dec.(chat.Framed).Parser(), framed)
+		out, _ := golden.Reencode(dec, openai.Chat{}, &chat.Options{ID: "i", Model: "m"}, dec.(chat.Framed).Parser(), framed)
 		golden.WellFormed(t, openai.Chat{}, out)
 	})
 }

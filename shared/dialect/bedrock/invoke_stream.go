@@ -157,7 +157,7 @@ func (s *commandDecoder) chunk(data []byte, emit func(*chat.Delta) error) error 
 			return err
 		}
 	}
-	if e.usage.Known() {
+	if e.usage.IsReported() {
 		return s.finish(&e.usage, emit)
 	}
 	return nil
@@ -203,7 +203,7 @@ func (s *commandDecoder) finish(u *pricing.Usage, emit func(*chat.Delta) error) 
 	for i := range s.choices {
 		s.M.Complete = s.M.Complete && s.ended[i]
 	}
-	if !u.Known() {
+	if !u.IsReported() {
 		return nil
 	}
 	s.M.Usage = *u

@@ -50,7 +50,7 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		for _, traits := range []chat.Traits{{}, {Thinking: chat.ThinksNever, Limits: chat.Limits{NoImages: true}, ClampTemperature: true}} {
-			up := golden.Carried(t, body, r, cohere.Chat{}, &traits, carriedToCohere, silentOnCohere, nil)
+			up := golden.EncodeFor(t, body, r, cohere.Chat{}, &traits, carriedToCohere, silentOnCohere, nil)
 			if up == nil {
 				continue
 			}
@@ -131,7 +131,7 @@ func FuzzStream(f *testing.F) {
 // ofCohere is a stream of Cohere as a client gets it.
 func ofCohere(in []byte, client chat.TwoWayDialect) []byte {
 	o := &chat.Options{ID: "i", Model: "m"}
-	out, _ := golden.Through(cohere.Chat{}.NewStreamDecoder(&chat.Traits{}), client, o, new(wire.SSEParser), in)
+	out, _ := golden.Reencode(cohere.Chat{}.NewStreamDecoder(&chat.Traits{}), client, o, new(wire.SSEParser), in)
 	return out
 }
 

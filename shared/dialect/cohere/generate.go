@@ -193,10 +193,10 @@ func (s *generateDecoder) Event(name string, data []byte, emit func(*chat.Delta)
 
 func (s *generateDecoder) finish(native string, u *counts, emit func(*chat.Delta) error) error {
 	tokens := u.tokens()
-	if s.M.Usage = u.bill(); !s.M.Usage.Known() {
+	if s.M.Usage = u.bill(); !s.M.Usage.IsReported() {
 		s.M.Usage = tokens
 	}
-	if tokens.Known() {
+	if tokens.IsReported() {
 		if err := s.Emit(chat.Delta{Kind: chat.DeltaUsage, Usage: &tokens}, emit); err != nil {
 			return err
 		}

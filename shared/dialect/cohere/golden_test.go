@@ -7,7 +7,7 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-func TestPairs(t *testing.T) { golden.Pairs(t) }
+func TestPairs(t *testing.T) { golden.RunPairs(t) }
 
 func TestOperations(t *testing.T) {
 	golden.Operations(t, cohere.Embeddings{}, cohere.Rerank{})

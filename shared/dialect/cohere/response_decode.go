@@ -276,7 +276,7 @@ func (c *counts) bill() pricing.Usage {
 // total is the sum of the tokens where the bill has another sum; otherwise 0.
 func (c *counts) total() int64 {
 	tokens, bill := c.tokens(), c.bill()
-	if bill.Known() && tokens.TotalTokens() != bill.TotalTokens() {
+	if bill.IsReported() && tokens.TotalTokens() != bill.TotalTokens() {
 		return tokens.TotalTokens()
 	}
 	return 0

@@ -49,7 +49,7 @@ func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	}
 	encodeContent(e, c.Parts, calls > 0)
 	e.Close('}')
-	if r.Usage.Known() {
+	if r.Usage.IsReported() {
 		e.Key("usage")
 		e.B = appendUsage(e.B, &r.Usage)
 	}
@@ -238,7 +238,7 @@ func appendStreamError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
 // such a response as response.
 func (c Chat) MeterResponse(body []byte) chat.Meter {
 	m := upstream.Meter(c, body)
-	if m.Usage.Known() {
+	if m.Usage.IsReported() {
 		return m
 	}
 	var u counts
@@ -257,10 +257,10 @@ func (c Chat) MeterResponse(body []byte) chat.Meter {
 	if u.images.Set {
 		native.Set(pricing.InputImages, u.images.Value)
 	}
-	if !native.Known() {
+	if !native.IsReported() {
 		native = u.tokens()
 	}
-	if !native.Known() {
+	if !native.IsReported() {
 		return m
 	}
 	return chat.Meter{Usage: native, Started: true, Complete: true}

@@ -276,7 +276,7 @@ func (s *streamDecoder) end(i int, emit func(*chat.Delta) error) error {
 
 func (s *streamDecoder) messageEnd(e *event, u *counts, emit func(*chat.Delta) error) error {
 	s.reported, s.M.Usage, s.M.ReportedTotal = u.tokens(), u.bill(), u.total()
-	if !s.M.Usage.Known() {
+	if !s.M.Usage.IsReported() {
 		s.M.Usage = s.reported
 	}
 	s.M.Finish = e.finish
@@ -290,7 +290,7 @@ func (s *streamDecoder) messageEnd(e *event, u *counts, emit func(*chat.Delta) e
 			}
 		}
 	}
-	if s.reported.Known() {
+	if s.reported.IsReported() {
 		if err := s.Emit(chat.Delta{Kind: chat.DeltaUsage, Usage: &s.reported}, emit); err != nil {
 			return err
 		}

@@ -156,7 +156,7 @@ func (s *streamEncoder) Finish(dst []byte) []byte {
 	e.Key("delta")
 	e.Open('{')
 	e.Str("finish_reason", finishReason(s.stop, s.calls))
-	if s.usage.Known() {
+	if s.usage.IsReported() {
 		e.Key("usage")
 		e.B = appendUsage(e.B, &s.usage)
 	}

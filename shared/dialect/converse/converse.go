@@ -164,7 +164,7 @@ func appendBlock(w *upstream.Object, p *chat.Part, o *chat.Options) bool {
 }
 
 func appendUsage(w *upstream.Object, u *pricing.Usage) {
-	read, write := u.Cached(), u.Written()
+	read, write := u.Cached(), u.CacheWrites()
 	w.Key("usage")
 	w.Open('{')
 	w.Int("inputTokens", u.InputTokens()-read-write)
@@ -245,7 +245,7 @@ func (c Converse) MeterResponse(body []byte) chat.Meter {
 		m.Complete, m.Err = false, f
 		return m
 	}
-	if m := (anthropic.Messages{}).MeterResponse(body); m.Err == nil && m.Usage.Known() {
+	if m := (anthropic.Messages{}).MeterResponse(body); m.Err == nil && m.Usage.IsReported() {
 		return m
 	}
 	return chat.Meter{Err: f}

@@ -62,7 +62,7 @@ func FuzzRequest(f *testing.F) {
 			{Family: "anthropic", Schema: chat.SchemaNative}, {Family: "anthropic", Thinking: chat.ThinksAdaptively, Sampling: chat.SamplingNone},
 			{Family: "amazon", Thinking: chat.ThinksAdaptively}, {Family: "cohere", Thinking: chat.ThinksNever, NoCacheControl: true, NoStrictTools: true}, {Thinking: chat.ThinksNever, Schema: chat.SchemaNone},
 		} {
-			up := golden.Carried(t, body, r, converse.Converse{}, &traits, carriedByConverse, silentOnConverse, nil)
+			up := golden.EncodeFor(t, body, r, converse.Converse{}, &traits, carriedByConverse, silentOnConverse, nil)
 			if up == nil {
 				continue
 			}
@@ -109,7 +109,7 @@ func FuzzStream(f *testing.F) {
 	golden.Seeds(f, "*-converse", "upstream_response.sse")
 	f.Fuzz(func(t *testing.T, in []byte) {
 		o := &chat.Options{ID: "i", Model: "m"}
-		own, _ := golden.Through(converse.Converse{}.NewStreamDecoder(&chat.Traits{Family: "anthropic"}), converse.Converse{}, o, new(wire.SSEParser), in)
+		own, _ := golden.Reencode(converse.Converse{}.NewStreamDecoder(&chat.Traits{Family: "anthropic"}), converse.Converse{}, o, new(wire.SSEParser), in)
 		var names int
 		parser := new(wire.EventStreamParser)
 		if err := parser.Feed(own, func(_ string, data []byte) error {
@@ -122,12 +122,12 @@ func FuzzStream(f *testing.F) {
 			t.Fatalf("%v: %q", err, own)
 		}
 		for _, client := range []chat.Client{openai.Chat{}, anthropic.Messages{}} {
-			out, _ := golden.Through(converse.Converse{}.NewStreamDecoder(&chat.Traits{}), client, o, new(wire.SSEParser), in)
+			out, _ := golden.Reencode(converse.Converse{}.NewStreamDecoder(&chat.Traits{}), client, o, new(wire.SSEParser), in)
 			golden.WellFormed(t, client, out)
 		}
 		// Bytes as they come on the wire.
 		dec := converse.Converse{}.NewStreamDecoder(&chat.Traits{})
-		golden.Through(dec, openai.Chat{}, o, dec.(chat.Framed).Parser(), in)
+		golden.Reencode(dec, openai.Chat{}, o, dec.(chat.Framed).Parser(), in)
 	})
 }
 

@@ -6,4 +6,4 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-func TestPairs(t *testing.T) { golden.Pairs(t) }
+func TestPairs(t *testing.T) { golden.RunPairs(t) }

@@ -78,7 +78,7 @@ func FuzzRequest(f *testing.F) {
 			{Provider: "google"}, {Provider: "google", Thinking: chat.ThinksAdaptively, SignedCalls: true, Efforts: "low high"},
 			{Provider: "vertex-ai", Thinking: chat.ThinksNever, Schema: chat.SchemaSubset},
 		} {
-			up := golden.Carried(t, body, r, gemini.Generate{}, &traits, geminiPlaces, quiet, flattened)
+			up := golden.EncodeFor(t, body, r, gemini.Generate{}, &traits, geminiPlaces, quiet, flattened)
 			if up == nil {
 				continue
 			}
@@ -136,7 +136,7 @@ func FuzzAnswer(f *testing.F) {
 				if r := golden.ReadAnswer(t, d, body, &chat.Traits{}); r != nil && !json.Valid(client.EncodeResponse(nil, r, o)) {
 					t.Fatalf("not JSON: %q", client.EncodeResponse(nil, r, o))
 				}
-				out, _ := golden.Through(d.NewStreamDecoder(&chat.Traits{}), client, o, new(wire.SSEParser), body)
+				out, _ := golden.Reencode(d.NewStreamDecoder(&chat.Traits{}), client, o, new(wire.SSEParser), body)
 				golden.WellFormed(t, client, out)
 			}
 		}
@@ -147,7 +147,7 @@ func FuzzAnswer(f *testing.F) {
 func FuzzFilter(f *testing.F) {
 	golden.Seeds(f, "openai-gemini", "upstream_response.sse")
 	f.Fuzz(func(t *testing.T, in []byte) {
-		golden.SamePieces(t, gemini.Generate{}, chat.FilterOptions{}, in, 7)
+		golden.FilterInPieces(t, gemini.Generate{}, chat.FilterOptions{}, in, 7)
 	})
 }
 

@@ -32,7 +32,7 @@ func finishReason(stop chat.StopReason, native string) string {
 
 // tail writes usage and names, and closes.
 func tail(dst []byte, id, model string, u *pricing.Usage, o *chat.Options) []byte {
-	if u != nil && u.Known() {
+	if u != nil && u.IsReported() {
 		dst = append(dst, `,"usageMetadata":`...)
 		dst = appendUsage(dst, u)
 	}

@@ -186,7 +186,7 @@ func (r *results) sum(tier func(model string, prompt int64) int64) ([]chat.Meter
 		if sum[g] == nil {
 			sum[g] = &chat.Meter{Model: g.model, Complete: true}
 		}
-		sum[g].Usage, sum[g].Prompt = sum[g].Usage.Plus(used).Bounded(), max(sum[g].Prompt, prompt)
+		sum[g].Usage, sum[g].Prompt = sum[g].Usage.Sum(used).Bounded(), max(sum[g].Prompt, prompt)
 	})
 	if err != nil {
 		return nil, err

@@ -375,7 +375,7 @@ func (s *decoder) end(emit func(*chat.Delta) error) error {
 			}
 		}
 	}
-	if s.M.Usage = s.u.classes(); s.M.Usage.Known() {
+	if s.M.Usage = s.u.classes(); s.M.Usage.IsReported() {
 		u := s.M.Usage
 		if err := s.Emit(chat.Delta{Kind: chat.DeltaUsage, Usage: &u}, emit); err != nil {
 			return err

@@ -6,6 +6,6 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-func TestPairs(t *testing.T) { golden.Pairs(t) }
+func TestPairs(t *testing.T) { golden.RunPairs(t) }
 
-func TestAnswers(t *testing.T) { golden.Answers(t, "openai") }
+func TestAnswers(t *testing.T) { golden.RunResponses(t, "openai") }

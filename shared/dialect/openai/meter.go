@@ -105,7 +105,7 @@ func tailUsage(d *wire.Decoder, body []byte, from int, m *chat.Meter) bool {
 		value := skipSpace(body, colon+1)
 		if end, ok := r.readPlain(body[value:]); ok && closesOne(body[value+end:]) {
 			m.ReportedTotal = r.classes(&m.Usage)
-			return m.Usage.Known()
+			return m.Usage.IsReported()
 		}
 	}
 	if !tailMember(d, body, from, key) {
@@ -114,7 +114,7 @@ func tailUsage(d *wire.Decoder, body []byte, from int, m *chat.Meter) bool {
 	if d.Kind() == wire.KindObject {
 		m.ReportedTotal = readUsage(d, &m.Usage, &m.SearchContext)
 	}
-	return m.Usage.Known()
+	return m.Usage.IsReported()
 }
 
 // finishNames are the reasons that most answers give.

@@ -70,7 +70,7 @@ func encodeChatResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 
 // appendTrailer writes usage and what else follows the choices, and closes.
 func appendTrailer(dst []byte, r *chat.Response, o *chat.Options) []byte {
-	if r.Usage.Known() {
+	if r.Usage.IsReported() {
 		dst = append(dst, `,"usage":`...)
 		dst = appendUsage(dst, &r.Usage, !o.Strict)
 	}

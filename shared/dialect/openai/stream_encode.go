@@ -265,7 +265,7 @@ func (s *streamEncoder) stop(dst []byte, d *chat.Delta) []byte {
 // Finish implements chat.StreamEncoder.
 func (s *streamEncoder) Finish(dst []byte) []byte {
 	s.start("", "", 0)
-	if s.o.IncludeUsage && s.usage.Known() {
+	if s.o.IncludeUsage && s.usage.IsReported() {
 		dst = append(dst, s.head...)
 		dst = append(dst, `],"usage":`...)
 		dst = appendUsage(dst, &s.usage, !s.o.Strict)

@@ -24,7 +24,7 @@ var thinkingRequests = map[string]struct{ client, body string }{
 func TestThinkingIsSwitchedInTheFormOfTheHost(t *testing.T) {
 	for _, host := range hosts.ThinkingControls {
 		for name, req := range thinkingRequests {
-			client := golden.Shapes()[req.client]
+			client := golden.AllClients()[req.client]
 			model := "gpt-5.2"
 			r, err := client.DecodeRequest([]byte(strings.Replace(req.body, "MODEL", model, 1)))
 			if err != nil {
@@ -73,7 +73,7 @@ func TestThinkingThatCannotBeSwitchedIsReported(t *testing.T) {
 		{"", "qwen3", ""}, {"vllm", "qwen3", ""}, {"openai", "o3", "low"}, {"openai", "gpt-5", "minimal"}, {"openai", "openai/gpt-5-pro", "high"}, {"openai", "other", ""},
 	} {
 		req := thinkingRequests["messages off"]
-		client := golden.Shapes()[req.client]
+		client := golden.AllClients()[req.client]
 		r, err := client.DecodeRequest([]byte(req.body))
 		if err != nil {
 			t.Fatal(err)

@@ -300,7 +300,7 @@ func appendUsage(dst []byte, u *pricing.Usage, extended bool) []byte {
 	dst = strconv.AppendInt(dst, u.OutputTokens(), 10)
 	dst = append(dst, `,"total_tokens":`...)
 	dst = strconv.AppendInt(dst, u.TotalTokens(), 10)
-	read, write := u.Cached(), u.Written()
+	read, write := u.Cached(), u.CacheWrites()
 	dst = append(dst, `,"prompt_tokens_details":{"cached_tokens":`...)
 	dst = strconv.AppendInt(dst, read, 10)
 	if n, ok := u.Get(pricing.AudioIn); ok {

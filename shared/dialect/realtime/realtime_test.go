@@ -82,7 +82,7 @@ func TestUsageIsReadByKind(t *testing.T) {
 		t.Errorf("%+v", d.Usage)
 	}
 	for _, none := range []string{`{"response":{"usage":null}}`, `{"response":{"usage":{}}}`, `{"response":{"usage":{"input_tokens":"x"}}}`, `{"response":{"usage":[]}}`} {
-		if d, err := ReadResponse([]byte(none)); err != nil || d.Usage.Known() {
+		if d, err := ReadResponse([]byte(none)); err != nil || d.Usage.IsReported() {
 			t.Errorf("%s: %+v %v", none, d, err)
 		}
 	}

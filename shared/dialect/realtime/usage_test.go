@@ -32,7 +32,7 @@ func TestUsageOfResponsesInMoney(t *testing.T) {
 	}
 	for _, usage := range []string{`null`, `{}`, `{"total_tokens":5}`, `{"input_tokens":"x","output_tokens":5}`, `{"input_tokens":1e300,"output_tokens":5}`, `[]`, `7`} {
 		d, err := ReadResponse([]byte(`{"type":"response.done","response":{"id":"r","status":"completed","usage":` + usage + `}}`))
-		if err != nil || d.Usage.Known() {
+		if err != nil || d.Usage.IsReported() {
 			t.Errorf("%s: %+v %v", usage, d.Usage, err)
 		}
 	}

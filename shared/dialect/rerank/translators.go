@@ -203,7 +203,7 @@ func (doc *Document) appendTo(o *upstream.Object) {
 }
 
 func (a *Response) usage(o *upstream.Object) {
-	if !a.Usage.Known() {
+	if !a.Usage.IsReported() {
 		return
 	}
 	o.Key("usage")

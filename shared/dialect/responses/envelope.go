@@ -148,7 +148,7 @@ func appendFailure(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 
 // appendUsage writes a usage object; null when nothing is known.
 func appendUsage(dst []byte, u *pricing.Usage) []byte {
-	if u == nil || !u.Known() {
+	if u == nil || !u.IsReported() {
 		return append(dst, "null"...)
 	}
 	read := u.Cached()

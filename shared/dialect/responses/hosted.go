@@ -152,7 +152,7 @@ func (h *hosted) item(kind, action string) {
 // bill adds the data to the usage and to the other billed items.
 func (h *hosted) bill(u *pricing.Usage, s *chat.PriceFacts) {
 	s.Mode, s.SearchContext, s.Extra = pricing.ModeOf(h.tier), h.context, nil
-	if !u.Known() {
+	if !u.IsReported() {
 		return
 	}
 	searches := h.searches
@@ -165,7 +165,7 @@ func (h *hosted) bill(u *pricing.Usage, s *chat.PriceFacts) {
 	if h.files > 0 {
 		u.Set(pricing.FileSearches, h.files)
 	}
-	if !h.image.Known() && h.images == 0 {
+	if !h.image.IsReported() && h.images == 0 {
 		return
 	}
 	drawn := h.image

@@ -327,7 +327,7 @@ func (s *streamDecoder) end(e *streamEvent, emit func(*chat.Delta) error) error 
 	stop, native := end.stop(s.calls > 0, s.refused)
 	s.m.Finish, s.m.Started, s.m.Complete = native, true, true
 	s.out = chat.Delta{Kind: chat.DeltaStop, Stop: stop, Native: native}
-	if err := emit(&s.out); err != nil || !usage.Known() {
+	if err := emit(&s.out); err != nil || !usage.IsReported() {
 		return err
 	}
 	h.bill(&usage, &s.m.PriceFacts)

@@ -106,7 +106,7 @@ func FuzzWireAnswer(f *testing.F) {
 			if framed, ok := dec.(chat.Framed); ok {
 				parser = framed.Parser()
 			}
-			out, _ := golden.Through(dec, openai.Chat{}, o, parser, body)
+			out, _ := golden.Reencode(dec, openai.Chat{}, o, parser, body)
 			golden.WellFormed(t, openai.Chat{}, out)
 			filter := pass.NewStreamFilter(&chat.FilterOptions{})
 			if _, err := filter.Feed(append([]byte(nil), body...)); err == nil {

@@ -133,7 +133,7 @@ func (s *decoder) Event(_ string, data []byte, emit func(*chat.Delta) error) err
 	case len(data) == 0 || s.M.Complete:
 		return nil
 	case string(data) == "[DONE]":
-		if s.M.Usage.Known() {
+		if s.M.Usage.IsReported() {
 			u := s.M.Usage
 			if err := s.Emit(chat.Delta{Kind: chat.DeltaUsage, Usage: &u}, emit); err != nil {
 				return err

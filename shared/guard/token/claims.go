@@ -33,7 +33,7 @@ func claimRulesOf(p map[string]json.RawMessage) (r bearer.ClaimRules, err error)
 		if v.How == "" {
 			v.How = "exact"
 		}
-		r.Values = append(r.Values, bearer.ValueRule{Claim: name, Wanted: basic.Primitives(v.Values), How: v.How})
+		r.Values = append(r.Values, bearer.ValueRule{Claim: name, Allowed: basic.Primitives(v.Values), Match: v.How})
 	}
 	return r, nil
 }
@@ -51,7 +51,7 @@ func verdict(ctx context.Context, r bearer.ClaimRules, e *extraction, t *bearer.
 		_ = guard.BudgetOf(ctx).Spend(ctx, func(ctx context.Context) { fits, err = basic.FitsPattern(ctx, pattern, text) })
 		return fits, err
 	}
-	f, err := r.Judge(t)
+	f, err := r.Check(t)
 	if err != nil {
 		return judge.Failed("Error", err.Error())
 	}
@@ -121,7 +121,7 @@ func rulesOf(p map[string]json.RawMessage) (r rules, err error) {
 	r.Rules = bearer.Rules{
 		JWKSURI: judge.Get(p, "jwksUri", ""), Introspect: judge.Get(p, "introspectEndpoint", ""),
 		Kind:       judge.Get(p, "introspectContentType", bearer.FormType),
-		Remember:   seconds(judge.Get(p, "introspectCacheMaxAge", int64(0))),
+		CacheFor:   seconds(judge.Get(p, "introspectCacheMaxAge", int64(0))),
 		KeySetTTL:  seconds(judge.Get(p, "cacheMaxAge", int64(86_400))),
 		Tolerance:  seconds(judge.Get(p, "clockTolerance", int64(5))),
 		Algorithms: judge.Get(p, "algorithms", []string{"RS256"}),

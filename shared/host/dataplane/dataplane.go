@@ -92,7 +92,7 @@ func frontFromEnvironment() (func(http.Handler) http.Handler, error) {
 // checkJobs rejects routes of jobs without an implementation.
 func checkJobs(routes []relay.Route, jobs []chat.Jobs) error {
 	for _, r := range routes {
-		if len(jobs) == 0 && provider.OfJobs(r.Operation) {
+		if len(jobs) == 0 && provider.IsJobOperation(r.Operation) {
 			return fmt.Errorf("dataplane: %s needs what carries jobs, and none was named", r.Operation)
 		}
 	}

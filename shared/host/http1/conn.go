@@ -57,7 +57,7 @@ func newConn(s *Server, tcp *net.TCPConn, t *ticket) *conn {
 	c.receiveFunc = c.receive
 	c.peek = func(fd uintptr) { c.ended = socket.Ended(fd) }
 	sock.BeforeWaiting(c.startBodyWait)
-	sock.WhenFull(c.startWriteWait)
+	sock.OnFull(c.startWriteWait)
 	return c
 }
 

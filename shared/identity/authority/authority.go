@@ -21,8 +21,8 @@ type Grantor struct {
 	Scopes interface{ Has(scope string) bool }
 }
 
-// Rights are the permissions that a call grants, or those of a secret that it shows.
-type Rights struct {
+// Permissions are the permissions that a call grants, or those of a secret that it shows.
+type Permissions struct {
 	Rank   identity.Rank
 	Scopes []string
 }
@@ -42,8 +42,8 @@ const maxNamed = 5
 
 // Grant returns a *fault.Fault (403) at field unless the rights are within those of the
 // grantor.
-func (g Grantor) Grant(field string, r Rights) error {
-	if r.Rank.Above(g.Rank) {
+func (g Grantor) Grant(field string, r Permissions) error {
+	if r.Rank.IsHigherThan(g.Rank) {
 		return fault.New(fault.NotAllowed, field, "You do not have enough permissions to execute this request: it concerns the role "+r.Rank.Role()+", which is above the caller's own. Use a credential with that role")
 	}
 	var missing []string

@@ -12,19 +12,19 @@ func TestGrantIsLimitedByRankAndScopes(t *testing.T) {
 	some := identity.NewScopeSet("configs.list")
 	for name, c := range map[string]struct {
 		by      Grantor
-		rights  Rights
+		rights  Permissions
 		refused bool
 	}{
-		"within":                        {Grantor{identity.RankManager, identity.WorkspaceService, some}, Rights{identity.RankManager, []string{"configs.list"}}, false},
-		"another spelling":              {Grantor{identity.RankManager, identity.WorkspaceService, some}, Rights{identity.RankMember, []string{"gateway.configs:list"}}, false},
-		"a rank above":                  {Grantor{identity.RankManager, identity.WorkspaceService, some}, Rights{identity.RankWorkspaceAdmin, nil}, true},
-		"an admin of the organization":  {Grantor{identity.RankWorkspaceAdmin, identity.WorkspaceService, some}, Rights{identity.RankOrganisationAdmin, nil}, true},
-		"no rank":                       {Grantor{"", identity.WorkspaceService, some}, Rights{identity.RankMember, nil}, true},
-		"a scope above":                 {Grantor{identity.RankOwner, identity.WorkspaceService, some}, Rights{"", []string{"configs.update"}}, true},
-		"a data plane scope":            {Grantor{identity.RankOwner, identity.OrganisationService, some}, Rights{"", []string{"completions.write"}}, false},
-		"a scope of organization keys":  {Grantor{identity.RankOwner, identity.OrganisationService, some}, Rights{"", []string{"configs.update"}}, true},
-		"a session lacks what it lacks": {Grantor{identity.RankManager, "session", some}, Rights{"", []string{"completions.write"}}, true},
-		"nothing held":                  {Grantor{Rank: identity.RankOwner}, Rights{"", []string{"configs.list"}}, true},
+		"within":                        {Grantor{identity.RankManager, identity.WorkspaceService, some}, Permissions{identity.RankManager, []string{"configs.list"}}, false},
+		"another spelling":              {Grantor{identity.RankManager, identity.WorkspaceService, some}, Permissions{identity.RankMember, []string{"gateway.configs:list"}}, false},
+		"a rank above":                  {Grantor{identity.RankManager, identity.WorkspaceService, some}, Permissions{identity.RankWorkspaceAdmin, nil}, true},
+		"an admin of the organization":  {Grantor{identity.RankWorkspaceAdmin, identity.WorkspaceService, some}, Permissions{identity.RankOrganisationAdmin, nil}, true},
+		"no rank":                       {Grantor{"", identity.WorkspaceService, some}, Permissions{identity.RankMember, nil}, true},
+		"a scope above":                 {Grantor{identity.RankOwner, identity.WorkspaceService, some}, Permissions{"", []string{"configs.update"}}, true},
+		"a data plane scope":            {Grantor{identity.RankOwner, identity.OrganisationService, some}, Permissions{"", []string{"completions.write"}}, false},
+		"a scope of organization keys":  {Grantor{identity.RankOwner, identity.OrganisationService, some}, Permissions{"", []string{"configs.update"}}, true},
+		"a session lacks what it lacks": {Grantor{identity.RankManager, "session", some}, Permissions{"", []string{"completions.write"}}, true},
+		"nothing held":                  {Grantor{Rank: identity.RankOwner}, Permissions{"", []string{"configs.list"}}, true},
 	} {
 		err := c.by.Grant("role", c.rights)
 		if (err != nil) != c.refused || err != nil && (fault.From(err).Code != fault.NotAllowed || fault.From(err).Field != "role") {
@@ -55,11 +55,11 @@ func TestOlderKeysGrantScopesThatWereSplitFromTheirs(t *testing.T) {
 		}
 	}
 	by := Grantor{identity.RankOwner, identity.OrganisationService, identity.NewScopeSet(before...)}
-	if err := by.Grant("role", Rights{identity.RankOwner, all}); err != nil {
+	if err := by.Grant("role", Permissions{identity.RankOwner, all}); err != nil {
 		t.Error(err)
 	}
 	none := Grantor{identity.RankOwner, identity.OrganisationService, identity.NewScopeSet("secret_references.list")}
-	if none.Grant("scopes", Rights{"", []string{"secret_references.use"}}) == nil {
+	if none.Grant("scopes", Permissions{"", []string{"secret_references.use"}}) == nil {
 		t.Error("a key without the including scope grants the other")
 	}
 }

@@ -86,7 +86,7 @@ func TestIntrospectionResponsesAreCachedPerClient(t *testing.T) {
 	defer s.Close()
 	c := NewChecker(func() time.Time { return start })
 	for _, secret := range []string{"right", "wrong", ""} {
-		r := &Rules{Introspect: s.URL, Kind: FormType, ClientID: "me", ClientSecret: secret, Remember: time.Hour}
+		r := &Rules{Introspect: s.URL, Kind: FormType, ClientID: "me", ClientSecret: secret, CacheFor: time.Hour}
 		if tok, why, err := c.Check(context.Background(), s.Client(), r, "opaque"); err != nil || (tok != nil) != (secret == "right") {
 			t.Errorf("%q: %v %q %v", secret, tok, why, err)
 		}

@@ -30,9 +30,9 @@ type ClaimRules struct {
 // ValueRule requires a claim to equal one of the wanted values (exact), contain one (contains)
 // or all of them (containsAll), or match a pattern (regex).
 type ValueRule struct {
-	Claim  string
-	Wanted []string
-	How    string
+	Claim   string
+	Allowed []string
+	Match   string
 }
 
 // Pattern reports whether a text matches a pattern.
@@ -44,8 +44,8 @@ type Failings struct{ Missing, Wrong, Mismatched []string }
 // None reports whether no claim failed.
 func (f *Failings) None() bool { return len(f.Missing)+len(f.Wrong)+len(f.Mismatched) == 0 }
 
-// Judge checks the claims of a valid token. An error comes from a pattern.
-func (r *ClaimRules) Judge(t *Token) (f Failings, err error) {
+// Check checks the claims of a valid token. An error comes from a pattern.
+func (r *ClaimRules) Check(t *Token) (f Failings, err error) {
 	for _, name := range r.Required {
 		if v, ok := t.Claims[name]; !ok || v == nil {
 			f.Missing = append(f.Missing, name)
@@ -101,13 +101,13 @@ func (v ValueRule) fits(claim any, pattern Pattern) (bool, error) {
 	switch {
 	case len(have) == 0:
 		return false, nil
-	case many && v.How == "containsAll":
-		return len(v.Wanted) > 0 && !slices.ContainsFunc(v.Wanted, func(w string) bool { return !slices.Contains(have, w) }), nil
-	case many && v.How == "contains":
-		return slices.ContainsFunc(v.Wanted, func(w string) bool { return slices.Contains(have, w) }), nil
+	case many && v.Match == "containsAll":
+		return len(v.Allowed) > 0 && !slices.ContainsFunc(v.Allowed, func(w string) bool { return !slices.Contains(have, w) }), nil
+	case many && v.Match == "contains":
+		return slices.ContainsFunc(v.Allowed, func(w string) bool { return slices.Contains(have, w) }), nil
 	}
 	for _, one := range have {
-		if ok, err := Matches(v.How, one, v.Wanted, pattern); ok || err != nil {
+		if ok, err := Matches(v.Match, one, v.Allowed, pattern); ok || err != nil {
 			return ok, err
 		}
 	}
@@ -147,7 +147,7 @@ type Rules struct {
 	Kind         string        // content type of introspection requests
 	ClientID     string        // the gateway's client id at the endpoint; may be empty
 	ClientSecret string        // may be empty
-	Remember     time.Duration // how long introspection responses are cached; zero means not at all
+	CacheFor     time.Duration // how long introspection responses are cached; zero means not at all
 	KeySetTTL    time.Duration
 	Tolerance    time.Duration // for clock differences
 	MaxAge       time.Duration // since iat; zero means no limit
@@ -289,7 +289,7 @@ func (a *answers) introspect(ctx context.Context, client *http.Client, r *Rules,
 		}
 		h, _ := headOf(raw) // an opaque token has none
 		t = &Token{h, claims}
-		a.store(key, t, now, r.Remember)
+		a.store(key, t, now, r.CacheFor)
 	}
 	for _, c := range []struct {
 		claim, why string

@@ -76,7 +76,7 @@ type installation struct {
 	workspace map[string]string // id by organization
 	settings  atomic.Pointer[map[string]jwt.Settings]
 	clock     atomic.Int64
-	refusals  []jwt.Refusal
+	refusals  []jwt.Rejection
 	mu        sync.Mutex
 }
 
@@ -101,7 +101,7 @@ func newInstallation(t testing.TB, client http.RoundTripper) *installation {
 	h.v = jwt.New(jwt.Options{
 		Loader: loader, Client: client, Now: h.now, ConfigKind: configKind,
 		Settings: func(id string, _ *tenant.Organisation) jwt.Settings { return (*h.settings.Load())[id] },
-		Refused: func(_ context.Context, o string, r jwt.Refusal) {
+		OnRejected: func(_ context.Context, o string, r jwt.Rejection) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.refusals = append(h.refusals, r)

@@ -36,9 +36,9 @@ type Options struct {
 	ConfigKind resource.Kind
 	// Users finds the platform user of an email address. It may be nil.
 	Users Users
-	// Refused is called for each rejection with a known organization, at most once a minute per
+	// OnRejected is called for each rejection with a known organization, at most once a minute per
 	// token. It may be nil.
-	Refused func(ctx context.Context, org string, r Refusal)
+	OnRejected func(ctx context.Context, org string, r Rejection)
 }
 
 // Users finds the platform users of an organisation.
@@ -48,8 +48,8 @@ type Users interface {
 	Member(ctx context.Context, v *resource.View, workspace store.Scope, email string) (id string, member bool, err error)
 }
 
-// Refusal describes a rejected token for the audit log.
-type Refusal struct {
+// Rejection describes a rejected token for the audit log.
+type Rejection struct {
 	Masked string // the first and last two characters of the token
 	Reason string
 	Status int
@@ -326,7 +326,7 @@ func (v *Verifier) remember(sum [sha256.Size]byte, k *known) {
 
 // reportRejection reports a rejection, at most once a minute per token.
 func (v *Verifier) reportRejection(ctx context.Context, org, token string, by identity.AuthenticationAttempt, f *fault.Fault) {
-	if v.Refused == nil || f.Status() >= 500 {
+	if v.OnRejected == nil || f.Status() >= 500 {
 		return
 	}
 	const every, most = time.Minute, 1000
@@ -348,6 +348,6 @@ func (v *Verifier) reportRejection(ctx context.Context, org, token string, by id
 	}
 	v.mu.Unlock()
 	if !reported {
-		v.Refused(ctx, org, Refusal{Masked: identity.Mask(token), Reason: f.Message, Status: f.Status(), By: by})
+		v.OnRejected(ctx, org, Rejection{Masked: identity.Mask(token), Reason: f.Message, Status: f.Status(), By: by})
 	}
 }

@@ -171,7 +171,7 @@ func Unmap(tx *resource.Tx, rec *resource.Record, m *Mapping, actor string) erro
 			return err
 		}
 	}
-	if err := tx.Unuse(workspaceRef(rec.Scope, m), rec.Ref()); err != nil {
+	if err := tx.RemoveUse(workspaceRef(rec.Scope, m), rec.Ref()); err != nil {
 		return err
 	}
 	if m.Made {

@@ -239,13 +239,13 @@ const claimTTL = time.Minute
 type Acceptance struct {
 	Org       store.Scope
 	ID, Token string
-	// Shown replaces Token: the user has proved ownership of the address.
-	Shown     bool
+	// Verified replaces Token: the user has proved ownership of the address.
+	Verified  bool
 	FirstName string // of a new user
 	LastName  string
 	Claim     string // identifies this call
-	// Joined is called within the transaction for each workspace that the user joins.
-	Joined func(tx *resource.Tx, user *resource.Record, workspace string, i *Invite) error
+	// OnJoin is called within the transaction for each workspace that the user joins.
+	OnJoin func(tx *resource.Tx, user *resource.Record, workspace string, i *Invite) error
 	// Rows is the maximum number of rows for joining a workspace.
 	Rows int
 
@@ -269,7 +269,7 @@ func (a *Acceptance) Step(tx *resource.Tx) (more bool, err error) {
 		return false, err
 	}
 	at := now(tx)
-	if form.StateAt(at) != Pending || !a.Shown && form.TokenHash != identity.HashToken(a.Token) {
+	if form.StateAt(at) != Pending || !a.Verified && form.TokenHash != identity.HashToken(a.Token) {
 		return false, errGone()
 	}
 	if form.Claim != "" && form.Claim != a.Claim && at.Sub(form.ClaimAt) < claimTTL {
@@ -308,7 +308,7 @@ func (i *Invite) sponsored(tx *resource.Tx, org store.Scope) error {
 	}
 	within := func(sc store.Scope, of identity.Rank) error {
 		rank, err := RankIn(tx, sc, i.Sponsor)
-		if err == nil && of.Above(cmp.Or(rank, identity.RankMember)) {
+		if err == nil && of.IsHigherThan(cmp.Or(rank, identity.RankMember)) {
 			err = fault.New(fault.NotAllowed, "token", "who invited you may no longer give the role "+of.Role()+"; ask for another invitation")
 		}
 		return err
@@ -367,7 +367,7 @@ func (a *Acceptance) join(tx *resource.Tx, user *resource.Record, u *User, form 
 		if _, err := Join(tx, user, u, ws.ID, to.Role, form.InvitedBy); err != nil {
 			return false, err
 		}
-		if err := a.Joined(tx, user, ws.ID, form); err != nil {
+		if err := a.OnJoin(tx, user, ws.ID, form); err != nil {
 			return false, err
 		}
 	}

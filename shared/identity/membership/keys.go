@@ -14,10 +14,10 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Holds checks that a user may have a key in a workspace, as a member or as an admin of the
+// CheckKeyOwner checks that a user may have a key in a workspace, as a member or as an admin of the
 // organization, and makes the transaction conditional on it. field names the user in the fault,
 // which does not reveal who exists elsewhere.
-func Holds(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
+func CheckKeyOwner(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
 	refused := fault.Invalid(field, "must name a member of the workspace")
 	rec, u, ok, err := ByID(tx, sc, user)
 	if err != nil {
@@ -32,23 +32,23 @@ func Holds(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
 			return nil, err
 		}
 		if there {
-			return u, tx.HoldAs(member.Ref(), member.Status)
+			return u, tx.RequireStatus(member.Ref(), member.Status)
 		}
 	}
-	if !u.RunsOrganisation() {
+	if !u.IsOrganisationAdmin() {
 		return nil, refused
 	}
-	return u, tx.HoldAs(rec.Ref(), rec.Status)
+	return u, tx.RequireStatus(rec.Ref(), rec.Status)
 }
 
 // standardScopes are the default scopes of a user's key.
 var standardScopes = []string{"completions.write", "prompts.list", "prompts.read", "prompts.render"}
 
-// Hand creates the key of a user who joins a workspace. It returns the raw key. If sealer is
+// CreateUserKey creates the key of a user who joins a workspace. It returns the raw key. If sealer is
 // not nil, the raw key is also sealed with the key until its user collects it. rank is that of
 // the causing principal: the key never exceeds it. If the workspace's key limit is reached, it
 // returns nil.
-func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.Scope, user *resource.Record, scopes []string, rank identity.Rank, actor string) (*resource.Record, string, error) {
+func CreateUserKey(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.Scope, user *resource.Record, scopes []string, rank identity.Rank, actor string) (*resource.Record, string, error) {
 	org, err := tenant.ReadSettings(tx, sc)
 	if err != nil {
 		return nil, "", err
@@ -57,7 +57,7 @@ func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.S
 	if err != nil || !ok {
 		return nil, "", err
 	}
-	full, err := Full(tx, r, sc, &org.Settings)
+	full, err := KeyLimitReached(tx, r, sc, &org.Settings)
 	if err != nil || full {
 		return nil, "", err
 	}
@@ -109,17 +109,17 @@ func (i *Invite) keyScopes() []string {
 // rank returns the rank of the inviting principal.
 func (i *Invite) rank() identity.Rank { return cmp.Or(i.Rank, identity.RankOwner) }
 
-// HandIfRequested is Hand for a user who joins a workspace by an invitation, if the invitation
+// CreateUserKeyIfRequested is CreateUserKey for a user who joins a workspace by an invitation, if the invitation
 // names scopes or the settings require a key. Without a sealer the caller shows the raw key.
 // With one only its user can collect it.
-func HandIfRequested(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, workspace string, user *resource.Record, i *Invite) (*resource.Record, string, error) {
+func CreateUserKeyIfRequested(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, workspace string, user *resource.Record, i *Invite) (*resource.Record, string, error) {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
 	creates, err := Creates(tx, sc)
 	scopes := i.keyScopes()
 	if err != nil || !creates && len(scopes) == 0 {
 		return nil, "", err
 	}
-	return Hand(tx, r, sealer, sc, user, scopes, i.rank(), user.ID)
+	return CreateUserKey(tx, r, sealer, sc, user, scopes, i.rank(), user.ID)
 }
 
 // Creates reports whether users who join a workspace get a key.
@@ -164,9 +164,9 @@ func Rotating(k *identity.Key, s *tenant.Settings, at time.Time) {
 	k.Rotation.NextAt = k.Rotation.Next(at)
 }
 
-// Full reports whether a workspace has reached its limit of user keys. With a limit, new keys
+// KeyLimitReached reports whether a workspace has reached its limit of user keys. With a limit, new keys
 // of a workspace are created sequentially.
-func Full(tx *resource.Tx, r *resource.Resources, sc store.Scope, s *tenant.Settings) (bool, error) {
+func KeyLimitReached(tx *resource.Tx, r *resource.Resources, sc store.Scope, s *tenant.Settings) (bool, error) {
 	if s.MaxKeys == 0 {
 		return false, nil
 	}

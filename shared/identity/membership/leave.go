@@ -48,9 +48,9 @@ func endKeys(tx *resource.Tx, r *resource.Resources, sc store.Scope, user string
 	return done, false, nil
 }
 
-// Leave ends a membership and retires the user's keys in the workspace, in several transactions
+// EndMembership ends a membership and retires the user's keys in the workspace, in several transactions
 // until more is false. member is the record of the membership, read in this transaction.
-func Leave(tx *resource.Tx, r *resource.Resources, member *resource.Record, actor string) (more bool, err error) {
+func EndMembership(tx *resource.Tx, r *resource.Resources, member *resource.Record, actor string) (more bool, err error) {
 	if _, more, err = retireKeys(tx, r, member.Scope, member.ID, keysPerRound); err != nil || more {
 		return more, err
 	}
@@ -108,7 +108,7 @@ func leaveFirst(tx *resource.Tx, r *resource.Resources, user *resource.Record, u
 		return false, err
 	}
 	if ok {
-		return Leave(tx, r, &member, actor)
+		return EndMembership(tx, r, &member, actor)
 	}
 	u.Workspaces = u.Workspaces[1:]
 	return true, Save(tx, user, u, actor)

@@ -38,8 +38,8 @@ const (
 
 var rank = map[string]int{Member: 1, Manager: 2, Admin: 3, Owner: 4}
 
-// Above reports whether a role is higher than another.
-func Above(role, other string) bool { return rank[role] > rank[other] }
+// IsHigher reports whether a role is higher than another.
+func IsHigher(role, other string) bool { return rank[role] > rank[other] }
 
 // User is the stored form of a user.
 type User struct {
@@ -69,9 +69,9 @@ type User struct {
 // MaxWorkspaces is the number of workspaces of one user.
 const MaxWorkspaces = 2000
 
-// RunsOrganisation reports whether the user is an admin of every workspace without being a
+// IsOrganisationAdmin reports whether the user is an admin of every workspace without being a
 // member.
-func (u *User) RunsOrganisation() bool { return !u.Leaving && (u.Role == Owner || u.Role == Admin) }
+func (u *User) IsOrganisationAdmin() bool { return !u.Leaving && (u.Role == Owner || u.Role == Admin) }
 
 // MemberOf reports whether the user is a member of a workspace.
 func (u *User) MemberOf(workspace string) bool {
@@ -85,7 +85,7 @@ func (u *User) RoleIn(member string) string {
 	switch {
 	case u.Leaving:
 		return ""
-	case u.RunsOrganisation():
+	case u.IsOrganisationAdmin():
 		return u.Role
 	}
 	return member

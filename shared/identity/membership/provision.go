@@ -26,13 +26,13 @@ const FieldExternal = "external_id"
 // rowsPerRound is the number of rows in one transaction.
 const rowsPerRound = 40
 
-// Known finds a user by id, including deactivated users.
-func Known(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u *User, ok bool, err error) {
+// FindUser finds a user by id, including deactivated users.
+func FindUser(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u *User, ok bool, err error) {
 	rec, u, ok, err = stored(tx, org, id)
 	return rec, u, ok && (!u.Leaving || u.Stopped), err
 }
 
-// stored is like Known, but also finds a user with a removal in progress.
+// stored is like FindUser, but also finds a user with a removal in progress.
 func stored(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u *User, ok bool, err error) {
 	rec, ok, err = tx.Get(org.Organisation(), KindUser, id)
 	if err != nil || !ok || rec.ID != id {
@@ -44,7 +44,7 @@ func stored(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u
 
 // loginKey returns the key of the row of a login name, which is unique.
 func loginKey(org store.Scope, name string) store.Key {
-	return org.Organisation().Partition().Key("SCIMLOGIN", identity.HashToken(Spelled(name)))
+	return org.Organisation().Partition().Key("SCIMLOGIN", identity.HashToken(NormalizeEmail(name)))
 }
 
 func dropLogin(tx *resource.Tx, org store.Scope, name string) {
@@ -80,7 +80,7 @@ func ByLogin(ctx context.Context, r *resource.Resources, org store.Scope, name s
 
 // SetLogin stages the identity provider's name for a user. The caller saves the user.
 func SetLogin(tx *resource.Tx, rec *resource.Record, u *User, p *Provisioned) {
-	if old := u.Provisioned; old == nil || Spelled(old.UserName) != Spelled(p.UserName) {
+	if old := u.Provisioned; old == nil || NormalizeEmail(old.UserName) != NormalizeEmail(p.UserName) {
 		if old != nil {
 			dropLogin(tx, rec.Scope, old.UserName)
 		}
@@ -107,9 +107,9 @@ func SetAddress(tx *resource.Tx, rec *resource.Record, u *User, address string) 
 	return nil
 }
 
-// Readdress writes the address of a user into its memberships, in several transactions until
+// UpdateAddress writes the address of a user into its memberships, in several transactions until
 // more is false.
-func Readdress(tx *resource.Tx, rec *resource.Record, u *User, actor string) (more bool, err error) {
+func UpdateAddress(tx *resource.Tx, rec *resource.Record, u *User, actor string) (more bool, err error) {
 	n := 0
 	for _, ws := range u.Workspaces {
 		member, ok, err := tx.Get(store.Scope{Org: rec.Scope.Org, Workspace: ws}, KindMember, rec.ID)
@@ -136,7 +136,7 @@ func Readdress(tx *resource.Tx, rec *resource.Record, u *User, actor string) (mo
 
 // Stop deactivates a user: it ends the user's permissions, memberships and keys so that Revive
 // can restore them. The first transaction deactivates; further ones complete it, until more is
-// false. rec is the result of Known.
+// false. rec is the result of FindUser.
 func Stop(tx *resource.Tx, r *resource.Resources, rec *resource.Record, u *User, actor string) (more bool, err error) {
 	if !u.Stopped {
 		if u.Role == Owner {

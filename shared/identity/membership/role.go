@@ -28,7 +28,7 @@ func LoadRank(ctx context.Context, v *resource.View, sc store.Scope, user string
 	if err != nil || !ok {
 		return "", false, err
 	}
-	if u.RunsOrganisation() {
+	if u.IsOrganisationAdmin() {
 		return OrganisationRank(u.Role), true, nil
 	}
 	if u.MemberOf(sc.Workspace) {
@@ -53,11 +53,11 @@ func OrganisationRank(role string) identity.Rank {
 
 // OrganisationRights returns the permissions of a role of the organization. The role member has
 // permissions only in workspaces, by membership.
-func OrganisationRights(role string) authority.Rights {
+func OrganisationRights(role string) authority.Permissions {
 	if role == Member {
-		return authority.Rights{Rank: identity.RankMember}
+		return authority.Permissions{Rank: identity.RankMember}
 	}
-	return Rights(OrganisationRank(role))
+	return PermissionsOf(OrganisationRank(role))
 }
 
 // RankIn returns a user's rank in a workspace within a transaction.
@@ -66,7 +66,7 @@ func RankIn(tx *resource.Tx, sc store.Scope, user string) (identity.Rank, error)
 	switch {
 	case err != nil || !ok:
 		return "", err
-	case u.RunsOrganisation():
+	case u.IsOrganisationAdmin():
 		return OrganisationRank(u.Role), nil
 	case !u.MemberOf(sc.Workspace):
 		return "", nil
@@ -82,17 +82,17 @@ func RankIn(tx *resource.Tx, sc store.Scope, user string) (identity.Rank, error)
 	return identity.Rank(u.RoleIn(m.Role)), nil
 }
 
-// Everything contains the scopes of organization admins: all that keys may hold.
-var Everything = identity.NewScopeSet(append(identity.ScopesFor(identity.OrganisationService), ScopesOf(Admin)...)...)
+// AllPermissions contains the scopes of organization admins: all that keys may hold.
+var AllPermissions = identity.NewScopeSet(append(identity.ScopesFor(identity.OrganisationService), ScopesOf(Admin)...)...)
 
-// Rights returns the permissions of a rank in a workspace, or in the entire organization for its
+// PermissionsOf returns the permissions of a rank in a workspace, or in the entire organization for its
 // admins.
-func Rights(rank identity.Rank) authority.Rights {
+func PermissionsOf(rank identity.Rank) authority.Permissions {
 	scopes := ScopesOf(rank.Role())
-	if rank.Above(identity.RankWorkspaceAdmin) {
-		scopes = Everything.Sorted()
+	if rank.IsHigherThan(identity.RankWorkspaceAdmin) {
+		scopes = AllPermissions.Sorted()
 	}
-	return authority.Rights{Rank: rank, Scopes: scopes}
+	return authority.Permissions{Rank: rank, Scopes: scopes}
 }
 
 // ScopesOf returns the sorted scopes of a role of a workspace. Admins have all that workspace
@@ -116,11 +116,11 @@ func ScopesOf(role string) []string {
 	})
 }
 
-// Spelled returns the normalized form of an address.
-func Spelled(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
+// NormalizeEmail returns the normalized form of an address.
+func NormalizeEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
 
-// Sponsored is what a service key, or another principal that is no user, may do at present.
-type Sponsored struct {
+// Limited is what a service key, or another principal that is no user, may do at present.
+type Limited struct {
 	Rank    identity.Rank
 	Scopes  identity.ScopeSet
 	Sponsor string // empty if no user answers for it
@@ -134,12 +134,12 @@ type sponsor struct {
 	created bool
 }
 
-// LoadSponsored limits what a principal was granted, by the record of its kind, to the present
+// LoadLimited limits what a principal was granted, by the record of its kind, to the present
 // rights of its sponsor in the scope. A sponsor who left, or has no role there, still answers for
 // what every member may do, so that applications go on; everything above that waits for a user
 // who takes the principal over.
-func LoadSponsored(ctx context.Context, v *resource.View, sc store.Scope, kind resource.Kind, id string, rank identity.Rank, scopes identity.ScopeSet) (Sponsored, error) {
-	got := Sponsored{Rank: rank, Scopes: scopes}
+func LoadLimited(ctx context.Context, v *resource.View, sc store.Scope, kind resource.Kind, id string, rank identity.Rank, scopes identity.ScopeSet) (Limited, error) {
+	got := Limited{Rank: rank, Scopes: scopes}
 	by, ok, err := resource.Load(ctx, v, sc, kind, id, func(rec resource.Record) (sponsor, error) {
 		var body struct {
 			Sponsor string `json:"sponsor"`
@@ -162,12 +162,12 @@ func LoadSponsored(ctx context.Context, v *resource.View, sc store.Scope, kind r
 	if err != nil {
 		return got, err
 	}
-	if present = cmp.Or(present, identity.RankMember); !rank.Above(present) {
+	if present = cmp.Or(present, identity.RankMember); !rank.IsHigherThan(present) {
 		got.Sponsor = by.id
 		return got, nil
 	}
-	within := identity.NewScopeSet(Rights(present).Scopes...)
-	got = Sponsored{Rank: present, Scopes: identity.ScopeSet{}, Sponsor: by.id, Reduced: true}
+	within := identity.NewScopeSet(PermissionsOf(present).Scopes...)
+	got = Limited{Rank: present, Scopes: identity.ScopeSet{}, Sponsor: by.id, Reduced: true}
 	for s := range scopes {
 		if within.Has(s) {
 			got.Scopes[s] = struct{}{}

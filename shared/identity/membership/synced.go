@@ -23,8 +23,8 @@ func groupMemberKey(org store.Scope, group, user string) store.Key {
 	return org.Organisation().Partition().Key(memberRows, group, user)
 }
 
-// Enter stages that a user joins a group. The caller saves the user, and settles it.
-func Enter(tx *resource.Tx, user *resource.Record, u *User, group string) error {
+// JoinGroup stages that a user joins a group. The caller saves the user, and settles it.
+func JoinGroup(tx *resource.Tx, user *resource.Record, u *User, group string) error {
 	return enter(tx, user, u, group, store.Item{"id": user.ID})
 }
 
@@ -35,7 +35,7 @@ const (
 	leftMark = "left"
 )
 
-// EnterOpen is Enter with a mark that the user must be settled.
+// EnterOpen is JoinGroup with a mark that the user must be settled.
 func EnterOpen(tx *resource.Tx, user *resource.Record, u *User, group string) error {
 	return enter(tx, user, u, group, store.Item{"id": user.ID, openMark: resource.NewID()})
 }
@@ -45,7 +45,7 @@ func ExitOpen(tx *resource.Tx, user *resource.Record, u *User, group string) err
 	leave(u, group)
 	row := store.Row{Key: groupMemberKey(user.Scope, group, user.ID), Item: store.Item{"id": user.ID, openMark: resource.NewID(), leftMark: true}}
 	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row}}, nil)
-	return tx.Touch(groupRef(user.Scope, group))
+	return tx.MarkChanged(groupRef(user.Scope, group))
 }
 
 func groupRef(org store.Scope, id string) resource.Ref {
@@ -67,7 +67,7 @@ func enter(tx *resource.Tx, user *resource.Record, u *User, group string, it sto
 	slices.Sort(u.Groups)
 	row := store.Row{Key: groupMemberKey(user.Scope, group, user.ID), Item: it}
 	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row}}, nil)
-	if err := tx.Touch(groupRef(user.Scope, group)); err != nil {
+	if err := tx.MarkChanged(groupRef(user.Scope, group)); err != nil {
 		return err
 	}
 	return tx.Require(groupRef(user.Scope, group)) // also if there was no mark
@@ -77,7 +77,7 @@ func enter(tx *resource.Tx, user *resource.Record, u *User, group string, it sto
 func Exit(tx *resource.Tx, user *resource.Record, u *User, group string) error {
 	leave(u, group)
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: groupMemberKey(user.Scope, group, user.ID)}}, nil)
-	return tx.Touch(groupRef(user.Scope, group))
+	return tx.MarkChanged(groupRef(user.Scope, group))
 }
 
 // InGroup returns the sorted ids of the users in a group.
@@ -90,12 +90,12 @@ func InGroup(ctx context.Context, r *resource.Resources, org store.Scope, group 
 	return out, err
 }
 
-// Open are the users who joined or left a group and must be settled, with the data for Settled.
-type Open map[string]store.Item
+// UnsettledUsers are the users who joined or left a group and must be settled, with the data for ClearMarks.
+type UnsettledUsers map[string]store.Item
 
 // OpenIn lists these users of a group.
-func OpenIn(ctx context.Context, r *resource.Resources, org store.Scope, group string) (Open, error) {
-	out := Open{}
+func OpenIn(ctx context.Context, r *resource.Resources, org store.Scope, group string) (UnsettledUsers, error) {
+	out := UnsettledUsers{}
 	err := eachMember(ctx, r, org, group, func(it store.Item) {
 		if it.String(openMark) != "" {
 			out[it.String("id")] = it
@@ -115,8 +115,8 @@ func eachMember(ctx context.Context, r *resource.Resources, org store.Scope, gro
 	return nil
 }
 
-// Settled removes the marks of settled users. A mark that was renewed in the meantime stays.
-func (o Open) Settled(ctx context.Context, r *resource.Resources, org store.Scope, group string) error {
+// ClearMarks removes the marks of settled users. A mark that was renewed in the meantime stays.
+func (o UnsettledUsers) ClearMarks(ctx context.Context, r *resource.Resources, org store.Scope, group string) error {
 	table := r.Store().Table(store.Control)
 	for id, it := range o {
 		key, same := groupMemberKey(org, group, id), store.IfEqual(store.At(openMark), it.String(openMark))
@@ -161,7 +161,7 @@ const (
 )
 
 // Settle changes a part of a user's memberships in each transaction, until more is false. user
-// is the result of Known. Deactivated users are settled when they are reactivated.
+// is the result of FindUser. Deactivated users are settled when they are reactivated.
 func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more bool, err error) {
 	if u.Stopped || u.Leaving {
 		return false, nil
@@ -207,7 +207,7 @@ func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[s
 			continue
 		}
 		g := want[ws]
-		if Above(role, g.role) {
+		if IsHigher(role, g.role) {
 			g.role = role
 		}
 		g.groups = append(g.groups, group)
@@ -244,7 +244,7 @@ func (s *Settling) grant(tx *resource.Tx, user *resource.Record, u *User, ws str
 			form.Own = form.Role
 		}
 		role := g.role
-		if Above(form.Own, role) {
+		if IsHigher(form.Own, role) {
 			role = form.Own
 		}
 		if slices.Equal(form.Groups, g.groups) && form.Role == role && slices.Contains(u.GroupWorkspaces, ws) {
@@ -273,7 +273,7 @@ func (s *Settling) grant(tx *resource.Tx, user *resource.Record, u *User, ws str
 	}
 	if creates {
 		s.RowsLeft -= identity.RowsOfKey
-		if _, _, err := Hand(tx, s.Resources, s.Sealer, sc, user, nil, s.Rank, s.Actor); err != nil {
+		if _, _, err := CreateUserKey(tx, s.Resources, s.Sealer, sc, user, nil, s.Rank, s.Actor); err != nil {
 			return err
 		}
 	}
@@ -311,7 +311,7 @@ func (s *Settling) revoke(tx *resource.Tx, user *resource.Record, u *User, ws st
 		}
 	}
 	if form.Own == "" {
-		_, err := Leave(tx, s.Resources, &rec, s.Actor)
+		_, err := EndMembership(tx, s.Resources, &rec, s.Actor)
 		return err
 	}
 	form.Role, form.Groups, form.Own = form.Own, nil, ""

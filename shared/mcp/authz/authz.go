@@ -26,7 +26,7 @@ type Facts struct {
 	Scopes      identity.ScopeSet
 	Workspace   string            // of the caller
 	User        *access.User      // the caller's entry at the server, or nil
-	Off         map[string]bool   // ids of capabilities that the integration disables
+	DisabledIDs map[string]bool   // ids of capabilities that the integration disables
 	Overrides   map[string]bool   // settings of the server, by capability id
 	Templates   []Template        // of the integration
 	Listed      map[string]string // types of the listed capabilities, by id
@@ -103,7 +103,7 @@ func (f *Facts) provided() bool {
 // capability of a type is disabled, only listed names of the type are enabled, because servers
 // may accept other spellings of a disabled name.
 func (f *Facts) enabled(c Capability) bool {
-	if len(f.Off) == 0 && len(f.Overrides) == 0 {
+	if len(f.DisabledIDs) == 0 && len(f.Overrides) == 0 {
 		return true // nothing is disabled
 	}
 	id := mcp.CapabilityID(c.Type, c.Key)
@@ -134,7 +134,7 @@ func (f *Facts) Lists(c Capability) bool { return f.Listed[mcp.CapabilityID(c.Ty
 
 // restricted reports whether any capability of a type is disabled.
 func (f *Facts) restricted(kind string) bool {
-	for id, off := range f.Off {
+	for id, off := range f.DisabledIDs {
 		if off && mcp.IsCapability(id, kind) {
 			return true
 		}
@@ -149,7 +149,7 @@ func (f *Facts) restricted(kind string) bool {
 
 func (f *Facts) off(id string) bool {
 	on, set := f.Overrides[id]
-	return f.Off[id] || set && !on
+	return f.DisabledIDs[id] || set && !on
 }
 
 // matches reports whether a URI may be an expansion of the template.
@@ -218,20 +218,20 @@ func load(ctx context.Context, v *resource.View, who *identity.Principal, server
 	if ok {
 		f.Integration = integration
 	}
-	known, err := resource.LoadFolded(ctx, v, of.Scope, mcp.KindCapability.Of(of.ID), foldCapabilities)
+	known, err := resource.LoadWith(ctx, v, of.Scope, mcp.KindCapability.Of(of.ID), foldCapabilities)
 	if err != nil {
 		return nil, err
 	}
-	own, err := resource.LoadFolded(ctx, v, server.Record.Scope, mcp.KindOverride.Of(server.Record.ID), foldOverrides)
+	own, err := resource.LoadWith(ctx, v, server.Record.Scope, mcp.KindOverride.Of(server.Record.ID), foldOverrides)
 	if err != nil {
 		return nil, err
 	}
-	f.Off, f.Templates, f.Listed, f.Overrides = known.off, known.templates, known.listed, own
+	f.DisabledIDs, f.Templates, f.Listed, f.Overrides = known.off, known.templates, known.listed, own
 	return f, nil
 }
 
-// Shape returns the last known definition of a tool, or nil.
-func (f *Facts) Shape(ctx context.Context, v *resource.View, tool string) (*mcp.Capability, error) {
+// Definition returns the last known definition of a tool, or nil.
+func (f *Facts) Definition(ctx context.Context, v *resource.View, tool string) (*mcp.Capability, error) {
 	of := f.Integration.Record
 	c, _, err := resource.Load(ctx, v, of.Scope, mcp.KindCapability.Of(of.ID), mcp.CapabilityID(mcp.Tool, tool), mcp.DecodeCapability)
 	return c, err

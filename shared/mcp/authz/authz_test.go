@@ -24,7 +24,7 @@ func TestDecisions(t *testing.T) {
 		off, override, on := yes("off"), yes("override"), yes("on")
 
 		const ws = "w"
-		f := &Facts{Workspace: ws, Scopes: identity.NewScopeSet("logs.view"), Off: map[string]bool{}, Overrides: map[string]bool{}}
+		f := &Facts{Workspace: ws, Scopes: identity.NewScopeSet("logs.view"), DisabledIDs: map[string]bool{}, Overrides: map[string]bool{}}
 		if scoped {
 			f.Scopes = identity.NewScopeSet(Invoke)
 		}
@@ -50,12 +50,12 @@ func TestDecisions(t *testing.T) {
 		c := Capability{rapid.SampledFrom([]string{mcp.Tool, mcp.Prompt, mcp.Resource, mcp.ResourceTemplate}).Draw(t, "type"), "k"}
 		id := mcp.CapabilityID(c.Type, c.Key)
 		f.Listed = map[string]string{id: c.Type}
-		f.Off[id] = off
+		f.DisabledIDs[id] = off
 		if override {
 			f.Overrides[id] = on
 		}
 		for _, other := range []string{mcp.CapabilityID(c.Type, "other"), mcp.CapabilityID("another", c.Key)} {
-			f.Off[other], f.Overrides[other] = yes("another off"), yes("another on")
+			f.DisabledIDs[other], f.Overrides[other] = yes("another off"), yes("another on")
 		}
 
 		user := entry && enabled || !entry && !denies
@@ -95,12 +95,12 @@ func TestAddressesOfTemplates(t *testing.T) {
 		{"file:///fil", []string{"files"}, false, Allowed},
 	} {
 		f := &Facts{
-			Workspace: "w", Scopes: identity.NewScopeSet(Invoke), Templates: []Template{files, notes}, Off: map[string]bool{}, Listed: map[string]string{},
+			Workspace: "w", Scopes: identity.NewScopeSet(Invoke), Templates: []Template{files, notes}, DisabledIDs: map[string]bool{}, Listed: map[string]string{},
 			Server:      &Server{&mcp.Server{}, resource.Record{Status: active, Scope: store.Scope{Org: "o", Workspace: "w"}}},
 			Integration: &Integration{Integration: &mcp.Integration{}, Record: &resource.Record{Status: active, Scope: store.Scope{Org: "o", Workspace: "w"}}},
 		}
 		for _, id := range c.off {
-			f.Off[id] = true
+			f.DisabledIDs[id] = true
 		}
 		if c.known {
 			f.Listed[mcp.CapabilityID(mcp.Resource, c.uri)] = mcp.Resource
@@ -130,14 +130,14 @@ func TestDecideDeniesUnlistedNamesOfRestrictedTypes(t *testing.T) {
 		"a template is not the resource's": {mcp.CapabilityID(mcp.ResourceTemplate, "x"), false, false, Capability{mcp.Tool, "other"}, true},
 	} {
 		f := &Facts{
-			Workspace: "w", Scopes: identity.NewScopeSet(Invoke), Off: map[string]bool{}, Overrides: map[string]bool{}, Listed: map[string]string{mcp.CapabilityID(mcp.Tool, "known"): mcp.Tool},
+			Workspace: "w", Scopes: identity.NewScopeSet(Invoke), DisabledIDs: map[string]bool{}, Overrides: map[string]bool{}, Listed: map[string]string{mcp.CapabilityID(mcp.Tool, "known"): mcp.Tool},
 			Server:      &Server{&mcp.Server{}, resource.Record{Status: active, Scope: store.Scope{Org: "o", Workspace: "w"}}},
 			Integration: &Integration{Integration: &mcp.Integration{}, Record: &resource.Record{Status: active, Scope: store.Scope{Org: "o", Workspace: "w"}}},
 		}
 		if c.byServer {
 			f.Overrides[c.off] = false
 		} else {
-			f.Off[c.off] = true
+			f.DisabledIDs[c.off] = true
 		}
 		if c.listed {
 			f.Listed[c.off] = mcp.Tool

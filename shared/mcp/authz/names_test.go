@@ -29,7 +29,7 @@ func TestDecideRequiresExactCapabilityNames(t *testing.T) {
 			return &Facts{
 				Server: &Server{&mcp.Server{UserAccess: access.Allow}, resource.Record{Status: active, Scope: store.Scope{Org: "o", Workspace: "w"}}}, Workspace: "w", Scopes: identity.NewScopeSet(Invoke),
 				Integration: &Integration{Integration: &mcp.Integration{Access: access.Workspaces{Global: true}}, Record: &resource.Record{Status: active, Scope: store.Scope{Org: "o"}}},
-				Off:         off, Listed: known.listed, Overrides: own,
+				DisabledIDs: off, Listed: known.listed, Overrides: own,
 			}
 		}
 		for what, f := range map[string]*Facts{

@@ -70,7 +70,7 @@ func callCapability(v *requestState, w *bridge) error {
 		if o.headerParams, err = headerParams(v, w.peer, about.Key); err != nil {
 			return err
 		}
-		if v.req.Era == protocolversion.Stateless {
+		if v.req.Kind == protocolversion.Stateless {
 			if refused := protocolversion.CheckParams(v.call.Request.Header, o.headerParams, v.req.Fields["arguments"]); refused != nil {
 				reject(v, refused)
 				return nil
@@ -78,7 +78,7 @@ func callCapability(v *requestState, w *bridge) error {
 		}
 	}
 	var waiting string
-	if v.req.Era == protocolversion.Stateless {
+	if v.req.Kind == protocolversion.Stateless {
 		var ok bool
 		if waiting, ok = reopen(v, o.params); !ok {
 			sendError(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.requestState was not issued for this request, or has expired"})
@@ -157,7 +157,7 @@ func judgeResult(v *requestState, result json.RawMessage, err error) (json.RawMe
 			answerDenied(v)
 			return nil, nil
 		}
-		if refused.Code == protocolversion.CodeSignIn && v.req.Era == protocolversion.Stateless && inputMethods[v.req.Method] {
+		if refused.Code == protocolversion.CodeSignIn && v.req.Kind == protocolversion.Stateless && inputMethods[v.req.Method] {
 			return nil, sendURLInput(v, refused)
 		}
 		return nil, refused
@@ -181,7 +181,7 @@ func judgeResult(v *requestState, result json.RawMessage, err error) (json.RawMe
 // use.
 func unknown(v *requestState, c authz.Capability) *mcp.Error {
 	switch {
-	case c.Type == mcp.Resource && v.req.Era != protocolversion.Stateless:
+	case c.Type == mcp.Resource && v.req.Kind != protocolversion.Stateless:
 		return &mcp.Error{Code: mcp.CodeResourceNotFound, Message: "resource not found"}
 	case c.Type == mcp.Resource || c.Type == mcp.ResourceTemplate:
 		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "resource not found"}
@@ -199,7 +199,7 @@ func upstreamParams(v *requestState, w *bridge) map[string]json.RawMessage {
 		out[name] = raw
 	}
 	withoutSignIn(out)
-	if v.req.Era == protocolversion.Stateless && w.kind != toStateless {
+	if v.req.Kind == protocolversion.Stateless && w.kind != toStateless {
 		meta := map[string]json.RawMessage{}
 		for name, raw := range v.req.Meta {
 			if len(name) < len(mcp.MetaPrefix) || name[:len(mcp.MetaPrefix)] != mcp.MetaPrefix {
@@ -305,7 +305,7 @@ func unable(v *requestState, text string) {
 		return
 	}
 	result := `{"content":[{"type":"text","text":"` + text + `"}],"isError":true`
-	if v.req.Era == protocolversion.Stateless {
+	if v.req.Kind == protocolversion.Stateless {
 		result += `,"resultType":"complete"`
 	}
 	sendResult(v, json.RawMessage(result+"}"))

@@ -157,7 +157,7 @@ func (p *idleTimeout) stop() { p.timer.Stop(); p.cancel() }
 func (w *bridge) roundTrip(o *outgoing) (json.RawMessage, error) {
 	v := w.v
 	base := v.call.Context
-	if v.req.Era == protocolversion.Stateless {
+	if v.req.Kind == protocolversion.Stateless {
 		base = v.call.Request.Context() // a client cancels by closing the stream
 	}
 	if w.holds() {
@@ -247,7 +247,7 @@ func refreshCredentials(v *requestState, up *mcp.Upstream) bool {
 	}
 	v.host.opener.EvictToken(i.Record)
 	if v.call.Secrets != nil {
-		v.call.Secrets.Doubt(v.call.Context, v.facts.Server.Record.Scope, i.SecretMappings)
+		v.call.Secrets.MarkRejected(v.call.Context, v.facts.Server.Record.Scope, i.SecretMappings)
 	}
 	v.record.Refreshed = true
 	return true
@@ -262,7 +262,7 @@ func headerParams(v *requestState, p *peer, tool string) ([]protocolversion.Head
 	if known {
 		return marks, nil
 	}
-	c, err := v.facts.Shape(v.call.Context, v.call.View, tool)
+	c, err := v.facts.Definition(v.call.Context, v.call.View, tool)
 	if err != nil || c == nil || !bytes.Contains(c.Shape, []byte(protocolversion.HeaderAnnotation)) {
 		return nil, err
 	}
@@ -316,7 +316,7 @@ func runningKey(v *requestState, id json.RawMessage) string {
 // called. In relayed sessions the server receives the notification itself, and clients without
 // a session close the stream.
 func cancellable(v *requestState, w *bridge, cancel context.CancelFunc) (done func()) {
-	if v.req.Era == protocolversion.Stateless || w.kind == toRelayed || v.req.Session == "" {
+	if v.req.Kind == protocolversion.Stateless || w.kind == toRelayed || v.req.Session == "" {
 		return func() {}
 	}
 	key := runningKey(v, v.req.ID)

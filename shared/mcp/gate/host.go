@@ -258,7 +258,7 @@ func servePost(v *requestState) error {
 	if v.facts.Server.Virtual() {
 		return serveVirtual(v)
 	}
-	if req.Era == protocolversion.Stateless {
+	if req.Kind == protocolversion.Stateless {
 		return serveStateless(v)
 	}
 	return serveSession(v)

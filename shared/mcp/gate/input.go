@@ -22,10 +22,10 @@ const inputTimeout = 5 * time.Minute
 // askableCapabilities returns the client capabilities that servers may use to request input, or
 // nil if neither a stream nor a call can be held.
 func askableCapabilities(v *requestState, capabilities json.RawMessage) json.RawMessage {
-	if v.req == nil || v.call.Buffered || len(capabilities) <= len("{}") || !inputMethods[v.req.Method] || v.req.Era != protocolversion.Stateless && !v.req.Streams {
+	if v.req == nil || v.call.Buffered || len(capabilities) <= len("{}") || !inputMethods[v.req.Method] || v.req.Kind != protocolversion.Stateless && !v.req.Streams {
 		return nil
 	}
-	return serverrequest.Carried(capabilities)
+	return serverrequest.InputCapabilities(capabilities)
 }
 
 // errNoInput means that the client did not provide the input.
@@ -34,7 +34,7 @@ var errNoInput = errors.New("gate: the client did not provide the input")
 // collectInput requests from a client with a session the input that a stateless server requires, and
 // puts the responses into o. again is false if a response was sent.
 func collectInput(v *requestState, w *bridge, o *outgoing, result json.RawMessage) (again bool, err error) {
-	if v.req.Era == protocolversion.Stateless || w.kind != toStateless || !inputMethods[v.req.Method] {
+	if v.req.Kind == protocolversion.Stateless || w.kind != toStateless || !inputMethods[v.req.Method] {
 		return false, finish(v, w, result)
 	}
 	members := mcp.Fields(result)
@@ -42,7 +42,7 @@ func collectInput(v *requestState, w *bridge, o *outgoing, result json.RawMessag
 	if !mcp.ParseString(members["resultType"], &kind) || kind != inputRequired {
 		return false, finish(v, w, result)
 	}
-	questions, ok := map[string]serverrequest.Question(nil), true
+	questions, ok := map[string]serverrequest.InputRequest(nil), true
 	if raw := members["inputRequests"]; raw != nil {
 		questions, ok = serverrequest.Read(raw)
 	}
@@ -87,7 +87,7 @@ func collectInput(v *requestState, w *bridge, o *outgoing, result json.RawMessag
 }
 
 // sendURLElicitation responds to a client with a session that its user must open addresses.
-func sendURLElicitation(v *requestState, questions map[string]serverrequest.Question) error {
+func sendURLElicitation(v *requestState, questions map[string]serverrequest.InputRequest) error {
 	var urls []json.RawMessage
 	for _, q := range questions {
 		urls = append(urls, q.Params)
@@ -101,7 +101,7 @@ func sendURLElicitation(v *requestState, questions map[string]serverrequest.Ques
 }
 
 // requestInputGuarded is requestInput with guardrails in both directions.
-func requestInputGuarded(v *requestState, ctx context.Context, q serverrequest.Question) (json.RawMessage, error) {
+func requestInputGuarded(v *requestState, ctx context.Context, q serverrequest.InputRequest) (json.RawMessage, error) {
 	if q.Params != nil {
 		params, denied := v.call.Pipeline.Judge(q.Params)
 		if denied {
@@ -127,7 +127,7 @@ func requestInputGuarded(v *requestState, ctx context.Context, q serverrequest.Q
 
 // requestInput sends a question on the stream of the request and waits for the client's response,
 // which arrives as a separate request.
-func requestInput(v *requestState, ctx context.Context, q serverrequest.Question) (json.RawMessage, error) {
+func requestInput(v *requestState, ctx context.Context, q serverrequest.InputRequest) (json.RawMessage, error) {
 	id := "gateway-" + rand.Text()
 	answer := make(chan json.RawMessage, 1)
 	waitKey := runningKey(v, wire.AppendJSONString(nil, id))

@@ -68,7 +68,7 @@ func serveList(v *requestState, w *bridge) error {
 	if err != nil {
 		return err
 	}
-	modern := v.req.Era == protocolversion.Stateless
+	modern := v.req.Kind == protocolversion.Stateless
 	buf := newBuffer(page.size + len(page.next) + len(v.req.ID) + 256)
 	defer buf.free()
 	out := append(appendResponseHead(buf.b, v.req.ID, "result"), `{"`...)

@@ -337,7 +337,7 @@ func relist(v *requestState, w *bridge) (n int, err error) {
 	sub.call, sub.host, sub.facts, sub.trace, sub.token = &c, v.host, v.facts, v.trace, v.token
 	id, _ := json.Marshal("list-" + rand.Text()) // a string
 	sub.req = &protocolversion.Request{
-		Message: mcp.Message{ID: id, Method: "tools/list"}, Era: v.req.Era, Version: v.req.Version, Session: v.req.Session, Fields: map[string]json.RawMessage{},
+		Message: mcp.Message{ID: id, Method: "tools/list"}, Kind: v.req.Kind, Version: v.req.Version, Session: v.req.Session, Fields: map[string]json.RawMessage{},
 	}
 	to := *w
 	to.v = sub

@@ -46,7 +46,7 @@ func (w *bridge) read(ctx *idleTimeout, o *outgoing, x *mcp.Exchange) (_ json.Ra
 			x.Close()
 		}
 	}()
-	ids, questions := map[string]json.RawMessage{}, map[string]serverrequest.Question{}
+	ids, questions := map[string]json.RawMessage{}, map[string]serverrequest.InputRequest{}
 	for {
 		raw, err := w.next(ctx, x, len(ids) > 0)
 		if errors.Is(err, errQuiet) {
@@ -142,7 +142,7 @@ func (w *bridge) clientError(x *mcp.Exchange, e *mcp.Error) error {
 	if w.kind == toRelayed && w.session.Upstream != "" && x.Status == http.StatusNotFound {
 		return errSessionEnded
 	}
-	modern := w.v.req.Era == protocolversion.Stateless
+	modern := w.v.req.Kind == protocolversion.Stateless
 	switch {
 	case e.Code == protocolversion.CodeHeader || e.Code == protocolversion.CodeVersion:
 		resetPeer(w.v, w.peer)

@@ -112,7 +112,7 @@ func sendErrorStatus(v *requestState, status int, e *mcp.Error) {
 // sendError responds with an error, with the status of the client's protocol version.
 func sendError(v *requestState, e *mcp.Error) {
 	status := http.StatusOK
-	if v.req.Era == protocolversion.Stateless {
+	if v.req.Kind == protocolversion.Stateless {
 		status = statusOf(e.Code)
 	}
 	sendErrorStatus(v, status, e)

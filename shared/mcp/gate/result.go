@@ -16,7 +16,7 @@ import (
 
 // finish sends a result in the form of the client's protocol version.
 func finish(v *requestState, w *bridge, result json.RawMessage) error {
-	modern := v.req.Era == protocolversion.Stateless
+	modern := v.req.Kind == protocolversion.Stateless
 	if modern && w.kind != toStateless {
 		sendResult(v, addStatelessFields(result, v.req.Method))
 		return nil

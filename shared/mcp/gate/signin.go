@@ -18,9 +18,9 @@ import (
 const signInRequest = "gateway-sign-in"
 
 // account identifies the caller's account at the server.
-func account(v *requestState) oauthclient.Place {
+func account(v *requestState) oauthclient.UserKey {
 	of := v.facts.Server.Record
-	return oauthclient.Place{Scope: of.Scope, Server: of.ID, User: v.call.Caller.UserID}
+	return oauthclient.UserKey{Scope: of.Scope, Server: of.ID, User: v.call.Caller.UserID}
 }
 
 const scheme = "Bearer "
@@ -55,7 +55,7 @@ func addUserToken(v *requestState, up *mcp.Upstream) error {
 // renewUserToken marks the user's token for renewal after the server rejected it.
 func renewUserToken(v *requestState, up *mcp.Upstream) {
 	if token, ok := strings.CutPrefix(up.Headers.Get("Authorization"), scheme); ok {
-		v.host.tokens.Doubt(account(v), token)
+		v.host.tokens.MarkRejected(account(v), token)
 	}
 }
 
@@ -102,7 +102,7 @@ func signIn(v *requestState) {
 	switch {
 	case v.req == nil || !v.req.IsRequest() || !v.urlElicitation:
 		sendSignInRequired(v, name, address)
-	case v.req.Era != protocolversion.Stateless:
+	case v.req.Kind != protocolversion.Stateless:
 		data, _ := json.Marshal(map[string]any{"elicitations": []any{elicitation}}) // only strings
 		sendError(v, &mcp.Error{Code: protocolversion.CodeSignIn, Message: "the user must sign in at the server first", Data: data})
 	case inputMethods[v.req.Method]:

@@ -33,7 +33,7 @@ type virtualServer struct {
 // serveVirtual serves a message to a virtual server.
 func serveVirtual(v *requestState) error {
 	b := &virtualServer{state: v}
-	if v.req.Era != protocolversion.Stateless {
+	if v.req.Kind != protocolversion.Stateless {
 		if v.req.Method == "initialize" {
 			return b.initialize()
 		}
@@ -304,7 +304,7 @@ func (b *virtualServer) search() error {
 
 // complete closes a result object for the client's protocol version.
 func (b *virtualServer) complete(result string) []byte {
-	if b.state.req.Era == protocolversion.Stateless {
+	if b.state.req.Kind == protocolversion.Stateless {
 		result += `,"resultType":"complete"`
 	}
 	return []byte(result + "}")

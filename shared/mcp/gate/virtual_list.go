@@ -77,7 +77,7 @@ func (b *virtualServer) list() error {
 		}
 		out = append(append(out, `,"_meta":`...), raw...)
 	}
-	if b.state.req.Era == protocolversion.Stateless {
+	if b.state.req.Kind == protocolversion.Stateless {
 		out = appendAge(append(out, `,"resultType":"complete"`...), 0)
 	}
 	return b.sendWithinLimit(append(out, '}'))
@@ -117,7 +117,7 @@ func (b *virtualServer) tools() (all []listedTool, gaps []missingMember) {
 			e := &got.entries[n]
 			name := m.ExposedName(e.key)
 			to, tool, decision := b.state.facts.Route(b.members, name)
-			if b.state.req.Era == protocolversion.Stateless && e.invalid || to != m || tool != e.key || decision != authz.Allowed || taken[name] {
+			if b.state.req.Kind == protocolversion.Stateless && e.invalid || to != m || tool != e.key || decision != authz.Allowed || taken[name] {
 				continue
 			}
 			if raw, ok := renameTool(e.raw, e.key, name); ok {
@@ -170,7 +170,7 @@ func (b *virtualServer) listMember(m *authz.Member, forwards http.Header, got *m
 	c := *b.state.call
 	c.Context, c.Request, c.Pipeline = ctx, b.state.call.Request.WithContext(ctx), pipeline
 	sub := b.memberRequest(m, &c, &protocolversion.Request{
-		Message: mcp.Message{ID: json.RawMessage("1"), Method: "tools/list"}, Era: protocolversion.Stateless, Version: protocolversion.Version, Fields: map[string]json.RawMessage{},
+		Message: mcp.Message{ID: json.RawMessage("1"), Method: "tools/list"}, Kind: protocolversion.Stateless, Version: protocolversion.Version, Fields: map[string]json.RawMessage{},
 	})
 	p := peerOf(sub)
 	p.mu.Lock()
@@ -314,7 +314,7 @@ func verifyToken(v *requestState) (ok bool, err error) {
 	case t == nil:
 		return rejectToken(v, fault.Unauthorized, conf.JWT, why)
 	}
-	failed, err := rules.Claims.Judge(t)
+	failed, err := rules.Claims.Check(t)
 	switch {
 	case err != nil:
 		return false, err
@@ -345,7 +345,7 @@ func tokenSubject(t *bearer.Token, raw string) string {
 // be sent to other hosts. A token that the organization's identity provider signed is none,
 // even if it authenticates the caller.
 func isGatewayCredential(v *requestState, raw string) bool {
-	if oauthserver.IsOurs(raw) {
+	if oauthserver.IsGatewayToken(raw) {
 		return true
 	}
 	own, _, err := identity.Token(v.call.Request.Header)

@@ -122,9 +122,9 @@ func errNoFlow() error {
 	return fault.Invalid("state", "does not belong to a pending sign-in in this browser: call the MCP server again")
 }
 
-// Take returns the sign-in of a state and ends it. binding is the value in the browser's
+// ConsumeState returns the sign-in of a state and ends it. binding is the value in the browser's
 // cookie.
-func Take(ctx context.Context, keys store.Table, s seal.Sealer, state, binding string, now time.Time) (*Flow, error) {
+func ConsumeState(ctx context.Context, keys store.Table, s seal.Sealer, state, binding string, now time.Time) (*Flow, error) {
 	if len(state) != len(secret()) {
 		return nil, errNoFlow()
 	}

@@ -24,16 +24,16 @@ type Tokens struct {
 	Now       func() time.Time
 
 	mu     sync.Mutex
-	places map[Place]*cached
+	places map[UserKey]*cached
 }
 
-// Place identifies a user at a server.
-type Place struct {
+// UserKey identifies a user at a server.
+type UserKey struct {
 	Scope        store.Scope
 	Server, User string
 }
 
-// cached is the cached state of a Place.
+// cached is the cached state of a UserKey.
 type cached struct {
 	mu       sync.Mutex // held during a renewal
 	serial   string
@@ -49,16 +49,16 @@ const (
 	unused    = 180 * 24 * time.Hour // tokens that are not renewed for this long are deleted
 )
 
-func (p Place) key() store.Key { return p.Scope.Partition("MCP_TOKENS", p.Server).Key(p.User) }
+func (p UserKey) key() store.Key { return p.Scope.Partition("MCP_TOKENS", p.Server).Key(p.User) }
 
-func (p Place) binding() seal.Binding {
+func (p UserKey) binding() seal.Binding {
 	k := p.key()
 	return sealed(p.Scope.Org, k.PK(), k.SK())
 }
 
 // Stage stages the row of a user's new tokens. serial is that of the connection's record, so
 // that tokens of an earlier connection become invalid.
-func (h *StoredTokens) Stage(ctx context.Context, tx *resource.Tx, s seal.Sealer, p Place, serial string) error {
+func (h *StoredTokens) Stage(ctx context.Context, tx *resource.Tx, s seal.Sealer, p UserKey, serial string) error {
 	it, err := h.item(ctx, s, p, serial, 1)
 	if err != nil {
 		return err
@@ -68,11 +68,11 @@ func (h *StoredTokens) Stage(ctx context.Context, tx *resource.Tx, s seal.Sealer
 }
 
 // StageEnd stages the deletion of a user's tokens.
-func StageEnd(tx *resource.Tx, p Place) {
+func StageEnd(tx *resource.Tx, p UserKey) {
 	tx.Do(store.Action{Table: store.Usage, Delete: &store.Delete{Key: p.key()}}, nil)
 }
 
-func (h *StoredTokens) item(ctx context.Context, s seal.Sealer, p Place, serial string, rev int64) (store.Item, error) {
+func (h *StoredTokens) item(ctx context.Context, s seal.Sealer, p UserKey, serial string, rev int64) (store.Item, error) {
 	plain, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (h *StoredTokens) item(ctx context.Context, s seal.Sealer, p Place, serial 
 
 // Access returns the access token of a user for the server at target. It returns mcp.ErrSignIn
 // if the user must sign in first.
-func (t *Tokens) Access(ctx context.Context, v *resource.View, p Place, target string) (string, error) {
+func (t *Tokens) Access(ctx context.Context, v *resource.View, p UserKey, target string) (string, error) {
 	c, ok, err := resource.Load(ctx, v, p.Scope, mcp.KindConnection.Of(p.Server), p.User, mcp.DecodeConnection)
 	if err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func (t *Tokens) Access(ctx context.Context, v *resource.View, p Place, target s
 }
 
 // RequestedScopes returns the scopes that were requested for the token that Access returned.
-func (t *Tokens) RequestedScopes(p Place) []string {
+func (t *Tokens) RequestedScopes(p UserKey) []string {
 	k := t.place(p)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -119,8 +119,8 @@ func (t *Tokens) RequestedScopes(p Place) []string {
 	return k.tokens.Requested
 }
 
-// Doubt makes the next Access renew a token that the server rejected.
-func (t *Tokens) Doubt(p Place, access string) {
+// MarkRejected makes the next Access renew a token that the server rejected.
+func (t *Tokens) MarkRejected(p UserKey, access string) {
 	k := t.place(p)
 	k.mu.Lock()
 	k.rejected = access
@@ -131,13 +131,13 @@ func (k *cached) usable(serial string, now time.Time) bool {
 	return k.tokens != nil && k.serial == serial && k.tokens.valid(now) && k.tokens.Access != k.rejected
 }
 
-func (t *Tokens) place(p Place) *cached {
+func (t *Tokens) place(p UserKey) *cached {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := t.places[p]
 	if k == nil {
 		if t.places == nil || len(t.places) >= maxCached {
-			t.places = map[Place]*cached{}
+			t.places = map[UserKey]*cached{}
 		}
 		k = new(cached)
 		t.places[p] = k
@@ -147,7 +147,7 @@ func (t *Tokens) place(p Place) *cached {
 
 // read loads the tokens and renews them if necessary. Only one process renews, because a
 // refresh token is valid once; the others wait for its result.
-func (t *Tokens) read(ctx context.Context, k *cached, p Place, serial string) error {
+func (t *Tokens) read(ctx context.Context, k *cached, p UserKey, serial string) error {
 	deadline := time.Now().Add(leaseLife + requestTimeout)
 	for {
 		it, ok, err := t.Table.Get(ctx, p.key(), true)
@@ -189,7 +189,7 @@ func (t *Tokens) read(ctx context.Context, k *cached, p Place, serial string) er
 }
 
 // lease acquires the right to renew. It returns false if another process has it.
-func (t *Tokens) lease(ctx context.Context, p Place, rev int64) (bool, error) {
+func (t *Tokens) lease(ctx context.Context, p UserKey, rev int64) (bool, error) {
 	now := t.Now()
 	_, _, err := t.Table.Update(ctx, store.Update{
 		Key: p.key(), Set: []store.Assign{{Path: store.At("lease"), Value: now.Add(leaseLife).UnixMilli()}},
@@ -204,7 +204,7 @@ func (t *Tokens) lease(ctx context.Context, p Place, rev int64) (bool, error) {
 	return true, nil
 }
 
-func (t *Tokens) renew(ctx context.Context, k *cached, p Place) error {
+func (t *Tokens) renew(ctx context.Context, k *cached, p UserKey) error {
 	next := *k.tokens
 	err := next.renew(ctx, t.Transport, t.Now())
 	switch {

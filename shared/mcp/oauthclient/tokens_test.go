@@ -69,7 +69,7 @@ func TestAccessRenewsExpiringTokens(t *testing.T) {
 		}
 		ctx := context.Background()
 		tokens := &Tokens{Table: db.Table(store.Usage), Sealer: seal.New(master, clock), Transport: http.DefaultTransport, Now: clock}
-		at := Place{Scope: store.Scope{Org: "o", Workspace: "w"}, Server: "s", User: "u"}
+		at := UserKey{Scope: store.Scope{Org: "o", Workspace: "w"}, Server: "s", User: "u"}
 		held := &StoredTokens{Token: s.URL, Access: "old", Refresh: c.refresh}
 		if c.expires > 0 {
 			held.Expires = now.Add(c.expires).Unix()
@@ -82,7 +82,7 @@ func TestAccessRenewsExpiringTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		if now = now.Add(c.after); c.doubted {
-			tokens.Doubt(at, "old")
+			tokens.MarkRejected(at, "old")
 		}
 		k := tokens.place(at)
 		err = tokens.read(ctx, k, at, "1")

@@ -176,8 +176,8 @@ func anyPort(raw string) string {
 	return "http://" + u.Hostname() + strings.TrimPrefix(raw, head)
 }
 
-// Shown returns the name of the client that users see.
-func (c *Client) Shown() string {
+// DisplayName returns the name of the client that users see.
+func (c *Client) DisplayName() string {
 	if c.Name != "" {
 		return c.Name
 	}

@@ -215,7 +215,7 @@ func TestUnknownScopesAreIgnored(t *testing.T) {
 		{[]string{All}, "mcp offline_access", "mcp", true}, {[]string{Read}, "offline_access", "", true}, {[]string{Read}, "mcp:write", "", false},
 		{[]string{Read}, "mcp", "", false}, {[]string{All}, "mcp:read", "mcp:read", true}, {[]string{Read}, "", "", true},
 	} {
-		got, ok := Fewer(c.of, c.text)
+		got, ok := NarrowScopes(c.of, c.text)
 		if ok != c.accepted || strings.Join(got, " ") != c.want {
 			t.Errorf("%v, %q: %v, %t", c.of, c.text, got, ok)
 		}

@@ -56,9 +56,9 @@ func UnknownScope(text string) string {
 	return ""
 }
 
-// Fewer returns the scopes of a refresh request that narrows the grant's scopes; empty if it
+// NarrowScopes returns the scopes of a refresh request that narrows the grant's scopes; empty if it
 // does not. ok is false if the request exceeds the grant.
-func Fewer(of []string, text string) (scopes []string, ok bool) {
+func NarrowScopes(of []string, text string) (scopes []string, ok bool) {
 	for s := range strings.FieldsSeq(text) {
 		if !slices.Contains(Scopes, s) {
 			continue

@@ -28,7 +28,7 @@ func TestAccessTokensActForTheirUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	rank, personal, err := identity.Granted(t.Context(), v, a.who)
-	if err != nil || !personal || a.who.UserID != "ann" || rank.Above(identity.RankMember) {
+	if err != nil || !personal || a.who.UserID != "ann" || rank.IsHigherThan(identity.RankMember) {
 		t.Errorf("the token acts for its user: %v, with the rank %q, %v", personal, rank, err)
 	}
 }

@@ -198,9 +198,9 @@ func HeldScopes(who *identity.Principal, needed string) string {
 	return strings.Join(held, " ")
 }
 
-// IsOurs reports whether a credential has the form of an access or refresh token of the
+// IsGatewayToken reports whether a credential has the form of an access or refresh token of the
 // gateway.
-func IsOurs(token string) bool {
+func IsGatewayToken(token string) bool {
 	return strings.HasPrefix(token, prefixAccess) || strings.HasPrefix(token, prefixRefresh)
 }
 

@@ -111,7 +111,7 @@ func TestReadDetectsTheEra(t *testing.T) {
 		name    string
 		header  http.Header
 		body    string
-		era     Era
+		era     VersionKind
 		version string
 	}{
 		{"by _meta and headers", usual(), body("tools/call", meta+`,"name":"t"`), Stateless, Version},
@@ -121,7 +121,7 @@ func TestReadDetectsTheEra(t *testing.T) {
 		{"a notification without session", usual(), `{"jsonrpc":"2.0","method":"notifications/cancelled"}`, Stateless, Version},
 	} {
 		r, refused := Read(c.header, []byte(c.body))
-		if refused != nil || r.Era != c.era || r.Version != c.version {
+		if refused != nil || r.Kind != c.era || r.Version != c.version {
 			t.Errorf("%s: %+v %+v", c.name, r, refused)
 		}
 	}
@@ -218,7 +218,7 @@ func FuzzRequest(f *testing.F) {
 			}
 			return
 		}
-		if r.Era == Stateless && r.IsRequest() {
+		if r.Kind == Stateless && r.IsRequest() {
 			again := http.Header{"Accept": {"*/*"}, "Content-Type": {"application/json"}, mcp.HeaderVersion: {Version}}
 			r.SetHeaders(again)
 			if _, refused := Read(again, raw); refused != nil {

@@ -10,12 +10,12 @@ import (
 	"gateway/shared/wire"
 )
 
-// Era is the kind of a protocol version.
-type Era uint8
+// VersionKind is the kind of a protocol version.
+type VersionKind uint8
 
 const (
-	Sessions  Era = iota + 1 // initialize, then requests with a session id
-	Stateless                // self-contained requests
+	Sessions  VersionKind = iota + 1 // initialize, then requests with a session id
+	Stateless                        // self-contained requests
 )
 
 // Version is the stateless version; First is assumed for clients that name none.
@@ -64,7 +64,7 @@ const maxName = 8 << 10
 // Request is one message of a client. Its fields alias the body.
 type Request struct {
 	mcp.Message
-	Era     Era
+	Kind    VersionKind
 	Version string // protocol version of the client
 	Session string // session id, may be empty
 	Fields  map[string]json.RawMessage
@@ -85,7 +85,7 @@ func reject(status, code int, message string) *Rejection {
 // Read parses the body of a POST. With a rejection the request contains what was parsed, such
 // as its id.
 func Read(h http.Header, body []byte) (*Request, *Rejection) {
-	r := &Request{Version: First, Era: Sessions, Session: one(h, mcp.HeaderSession)}
+	r := &Request{Version: First, Kind: Sessions, Session: one(h, mcp.HeaderSession)}
 	plain, streams := accepts(h)
 	r.Streams = streams
 	if !plain && !streams {
@@ -99,7 +99,7 @@ func Read(h http.Header, body []byte) (*Request, *Rejection) {
 	}
 	header := one(h, mcp.HeaderVersion)
 	if _, modern := r.Meta[mcp.MetaVersion]; modern || isDate(header) && header >= Version {
-		r.Era, r.Version = Stateless, header
+		r.Kind, r.Version = Stateless, header
 		if !plain || !streams {
 			return r, reject(http.StatusNotAcceptable, mcp.CodeInvalidRequest, "accept must name application/json and text/event-stream")
 		}

@@ -22,11 +22,11 @@ const (
 // capability is the client capability that each method requires.
 var capability = map[string]string{Elicit: "elicitation", Sample: "sampling", Roots: "roots"}
 
-// Known reports whether method is a question.
-func Known(method string) bool { return capability[method] != "" }
+// IsInputRequest reports whether method is a question.
+func IsInputRequest(method string) bool { return capability[method] != "" }
 
-// Question is a request of a server for input.
-type Question struct {
+// InputRequest is a request of a server for input.
+type InputRequest struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
@@ -35,16 +35,16 @@ type Question struct {
 const maxQuestions = 32
 
 // Read decodes inputRequests. It returns false if they are malformed.
-func Read(inputRequests json.RawMessage) (map[string]Question, bool) {
+func Read(inputRequests json.RawMessage) (map[string]InputRequest, bool) {
 	members := mcp.Fields(inputRequests)
 	if members == nil || len(members) > maxQuestions {
 		return nil, false
 	}
-	out := make(map[string]Question, len(members))
+	out := make(map[string]InputRequest, len(members))
 	for name, raw := range members {
 		one := mcp.Fields(raw)
-		var q Question
-		if one == nil || !mcp.ParseString(one["method"], &q.Method) || !Known(q.Method) {
+		var q InputRequest
+		if one == nil || !mcp.ParseString(one["method"], &q.Method) || !IsInputRequest(q.Method) {
 			return nil, false
 		}
 		if q.Params = one["params"]; q.Params != nil && wire.KindOf(q.Params) != wire.KindObject {
@@ -56,14 +56,14 @@ func Read(inputRequests json.RawMessage) (map[string]Question, bool) {
 }
 
 // URL reports whether q requests to open an address.
-func (q Question) URL() bool {
+func (q InputRequest) URL() bool {
 	var mode string
 	return q.Method == Elicit && mcp.ParseString(mcp.Fields(q.Params)["mode"], &mode) && mode == "url"
 }
 
-// Carried returns the client capabilities that allow questions, in the form of both protocol
+// InputCapabilities returns the client capabilities that allow questions, in the form of both protocol
 // versions: elicitation without a mode means forms. It returns nil if there are none.
-func Carried(capabilities json.RawMessage) json.RawMessage {
+func InputCapabilities(capabilities json.RawMessage) json.RawMessage {
 	has := mcp.Fields(capabilities)
 	out := map[string]json.RawMessage{}
 	if raw := has["elicitation"]; wire.KindOf(raw) == wire.KindObject {
@@ -91,7 +91,7 @@ func Carried(capabilities json.RawMessage) json.RawMessage {
 }
 
 // Allowed reports whether a client with the carried capabilities can be asked q.
-func Allowed(carried json.RawMessage, q Question) bool {
+func Allowed(carried json.RawMessage, q InputRequest) bool {
 	has := mcp.Fields(carried)[capability[q.Method]]
 	if q.Method != Elicit || has == nil {
 		return has != nil
@@ -104,7 +104,7 @@ func Allowed(carried json.RawMessage, q Question) bool {
 }
 
 // Request encodes q as a request of a server with sessions.
-func Request(id string, q Question) []byte {
+func Request(id string, q InputRequest) []byte {
 	out := wire.AppendJSONString([]byte(`{"jsonrpc":"2.0","id":`), id)
 	out = wire.AppendJSONString(append(out, `,"method":`...), q.Method)
 	if q.Params != nil {
@@ -121,7 +121,7 @@ func Response(id, result json.RawMessage) []byte {
 
 // Required encodes the result for a stateless client. Each question has params, because
 // some clients require them.
-func Required(questions map[string]Question, state string) (json.RawMessage, error) {
+func Required(questions map[string]InputRequest, state string) (json.RawMessage, error) {
 	for name, q := range questions {
 		if q.Params == nil {
 			q.Params = json.RawMessage("{}")

@@ -15,7 +15,7 @@ func TestCarriedCapabilities(t *testing.T) {
 		`{"elicitation":{"form":{"a":1}},"extensions":1}`:        `{"elicitation":{"form":{}}}`,
 		`{"roots":{"listChanged":true},"sampling":{"tools":{}}}`: `{"roots":{},"sampling":{"tools":{}}}`,
 	} {
-		if got := string(Carried(json.RawMessage(declared))); got != want {
+		if got := string(InputCapabilities(json.RawMessage(declared))); got != want {
 			t.Errorf("%s: %s, want %s", declared, got, want)
 		}
 	}
@@ -23,9 +23,9 @@ func TestCarriedCapabilities(t *testing.T) {
 
 func TestQuestionsNeedTheirCapability(t *testing.T) {
 	t.Parallel()
-	form := Question{Method: Elicit, Params: json.RawMessage(`{"message":"m","requestedSchema":{}}`)}
-	url := Question{Method: Elicit, Params: json.RawMessage(`{"mode":"url","url":"https://a"}`)}
-	sample, roots := Question{Method: Sample}, Question{Method: Roots}
+	form := InputRequest{Method: Elicit, Params: json.RawMessage(`{"message":"m","requestedSchema":{}}`)}
+	url := InputRequest{Method: Elicit, Params: json.RawMessage(`{"mode":"url","url":"https://a"}`)}
+	sample, roots := InputRequest{Method: Sample}, InputRequest{Method: Roots}
 	for capabilities, want := range map[string][]bool{
 		``:                           {false, false, false, false},
 		`{"elicitation":{}}`:         {true, false, false, false},
@@ -34,8 +34,8 @@ func TestQuestionsNeedTheirCapability(t *testing.T) {
 		`{"roots":{}}`:               {false, false, false, true},
 	} {
 		var got []bool
-		for _, q := range []Question{form, url, sample, roots} {
-			got = append(got, Allowed(Carried(json.RawMessage(capabilities)), q))
+		for _, q := range []InputRequest{form, url, sample, roots} {
+			got = append(got, Allowed(InputCapabilities(json.RawMessage(capabilities)), q))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", capabilities, got, want)

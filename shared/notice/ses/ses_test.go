@@ -42,7 +42,7 @@ func TestAMailIsSent(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got := s.Sent()
+		got := s.Mails()
 		if len(got) != 2 || got[0].From != sender || got[0].Identity != identity || got[0].To[0] != "ann@example.com" || got[0].Subject != "Grüße" || got[0].HTML != hello.HTML || got[1].HTML != "" || got[1].Text != "Hello" {
 			t.Errorf("%+v", got)
 		}
@@ -66,8 +66,8 @@ func TestWhatPassesIsTriedAgain(t *testing.T) {
 	m, s := start(t, "")
 	s.Fail(http.StatusTooManyRequests, "TooManyRequestsException")
 	s.Fail(http.StatusInternalServerError, "InternalServiceErrorException")
-	if err := m.Send(t.Context(), hello); err != nil || len(s.Sent()) != 1 {
-		t.Errorf("%v, %d sent", err, len(s.Sent()))
+	if err := m.Send(t.Context(), hello); err != nil || len(s.Mails()) != 1 {
+		t.Errorf("%v, %d sent", err, len(s.Mails()))
 	}
 	for range 3 {
 		s.Fail(http.StatusServiceUnavailable, "InternalServiceErrorException")

@@ -51,7 +51,7 @@ func (o *object) end() []byte {
 
 // Request is the content of the request, as far as it was sent, in JSON, with the attributes
 // that have no place elsewhere.
-func (x *Reading) Request() []byte {
+func (x *SpanFacts) Request() []byte {
 	r := &x.content
 	var o object
 	if len(r.rest) > 0 {
@@ -78,8 +78,8 @@ func (x *Reading) Request() []byte {
 	return o.end()
 }
 
-// Answer is the content of the response, as far as it was sent, in JSON.
-func (x *Reading) Answer() []byte {
+// Response is the content of the response, as far as it was sent, in JSON.
+func (x *SpanFacts) Response() []byte {
 	r := &x.content
 	var o object
 	o.json("body", x.of.Body)

@@ -23,8 +23,8 @@ const (
 	Aggregate             // it repeats the usage of calls, which should be below it
 )
 
-// Reading is what a span or a log record reports about a request.
-type Reading struct {
+// SpanFacts is what a span or a log record reports about a request.
+type SpanFacts struct {
 	Sender                string // name of the row by which it was read
 	Kind                  Kind
 	Endpoint              string // type of request; "" for Other
@@ -64,14 +64,14 @@ type reader struct {
 }
 
 // Read returns the reading of a span or a log record.
-func Read(t *otlp.ReceivedSpan) *Reading {
-	x := new(Reading)
+func Read(t *otlp.ReceivedSpan) *SpanFacts {
+	x := new(SpanFacts)
 	x.Read(t)
 	return x
 }
 
 // Read reads a span or a log record into x, which is zero. It refers to t.
-func (x *Reading) Read(t *otlp.ReceivedSpan) {
+func (x *SpanFacts) Read(t *otlp.ReceivedSpan) {
 	x.of = t
 	r := &x.content
 	r.sender = senderOf(t.Scope, func(mark string) bool {
@@ -263,7 +263,7 @@ func (r *reader) provider() string {
 }
 
 // classify decides what a span is, by the sender's own word for it, else by the operation.
-func (x *Reading) classify(counted bool) {
+func (x *SpanFacts) classify(counted bool) {
 	r := &x.content
 	word, op := strings.ToLower(r.text(kind)), strings.ToLower(r.text(operation))
 	endpoint, known := allKinds[word]
@@ -297,7 +297,7 @@ func (r *reader) cost() (pricing.NanoDollars, bool) {
 const maxCost = 1e6
 
 // timing reads whether the response was a stream, and when its first chunk arrived.
-func (x *Reading) timing() {
+func (x *SpanFacts) timing() {
 	r := &x.content
 	x.Stream = r.text(stream) == "true" || strings.HasSuffix(strings.ToLower(r.text(kind)), "dostream")
 	if s, ok := r.real(first); ok {
@@ -331,7 +331,7 @@ func setMetadata(to map[string]string, name, value string) bool {
 }
 
 // metadata completes the metadata: an object of it, the user, and the service that sent it.
-func (x *Reading) metadata() {
+func (x *SpanFacts) metadata() {
 	switch v := x.content.values[metadataObject].(type) {
 	case map[string]any:
 		for _, name := range sortedKeys(v) {
@@ -355,20 +355,20 @@ func (x *Reading) metadata() {
 const NoteKey = "telemetry.note"
 
 // note records what is missing in a span that should be a call.
-func (x *Reading) note() {
+func (x *SpanFacts) note() {
 	switch {
 	case x.Kind == Other && x.looksLikeCall():
 		x.Note = "looks like a model call, but its attributes are unknown"
 	case x.Kind == Call && x.RequestedModel == "" && x.Model == "":
 		x.Note = "names no model"
-	case x.Kind == Call && !x.Usage.Known() && x.Status < 300:
+	case x.Kind == Call && !x.Usage.IsReported() && x.Status < 300:
 		x.Note = "reports no usage"
 	}
 	setMetadata(x.Metadata, NoteKey, x.Note)
 }
 
 // looksLikeCall reports whether attributes that were not read count tokens or name a model.
-func (x *Reading) looksLikeCall() bool {
+func (x *SpanFacts) looksLikeCall() bool {
 	r := &x.content
 	if _, known := allKinds[strings.ToLower(r.text(kind))]; known {
 		return false

@@ -101,12 +101,12 @@ func TestReadReportsEveryField(t *testing.T) {
 	if got := string(s.Request()); got != `{"attributes":{"custom":1},"messages":[{"role":"user"}],"model":"m"}` {
 		t.Error(got)
 	}
-	if got := string(s.Answer()); got != `{"error":"too many","id":"r1","messages":[{"role":"assistant"}]}` {
+	if got := string(s.Response()); got != `{"error":"too many","id":"r1","messages":[{"role":"assistant"}]}` {
 		t.Error(got)
 	}
 	flat := Read(&otlp.ReceivedSpan{Attrs: attrs(map[string]any{"gen_ai.prompt.1.content": "b", "gen_ai.prompt.0.role": "user", "gen_ai.completion.0.content": "c"})})
-	if string(flat.Request()) != `{"messages":[{"role":"user"},{"content":"b"}]}` || string(flat.Answer()) != `{"messages":[{"content":"c"}]}` {
-		t.Errorf("%s %s", flat.Request(), flat.Answer())
+	if string(flat.Request()) != `{"messages":[{"role":"user"},{"content":"b"}]}` || string(flat.Response()) != `{"messages":[{"content":"c"}]}` {
+		t.Errorf("%s %s", flat.Request(), flat.Response())
 	}
 }
 
@@ -115,7 +115,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, text string, n int64, x float64) {
 		for _, v := range []any{text, n, x, []any{text}, map[string]any{text: n}, nil} {
 			s := Read(&otlp.ReceivedSpan{Attrs: attrs(map[string]any{key: v, "gen_ai.operation.name": "chat"}), Events: []otlp.ReceivedEvent{{Name: key, Attrs: attrs(map[string]any{key: v})}}, Message: text, Status: otlp.StatusError})
-			if !json.Valid(s.Request()) || !json.Valid(s.Answer()) || s.Usage.InputTokens() < 0 || s.Status < 100 || s.Status > 599 {
+			if !json.Valid(s.Request()) || !json.Valid(s.Response()) || s.Usage.InputTokens() < 0 || s.Status < 100 || s.Status > 599 {
 				t.Errorf("%+v", s)
 			}
 		}

@@ -174,8 +174,8 @@ func TestStatusOfFailures(t *testing.T) {
 		if x.Status != c.want {
 			t.Errorf("%s: %d, want %d", name, x.Status, c.want)
 		}
-		if c.text != "" && !strings.Contains(string(x.Answer()), fmt.Sprintf(`"error":%q`, c.text)) {
-			t.Errorf("%s: %s", name, x.Answer())
+		if c.text != "" && !strings.Contains(string(x.Response()), fmt.Sprintf(`"error":%q`, c.text)) {
+			t.Errorf("%s: %s", name, x.Response())
 		}
 	}
 }
@@ -225,7 +225,7 @@ func TestMessagesInEvents(t *testing.T) {
 	if got, want := string(x.Request()), `{"messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"}],"model":"m"}`; got != want {
 		t.Error(got)
 	}
-	if got, want := string(x.Answer()), `{"messages":[{"index":0,"message":{"content":"ho"}}]}`; got != want {
+	if got, want := string(x.Response()), `{"messages":[{"index":0,"message":{"content":"ho"}}]}`; got != want {
 		t.Error(got)
 	}
 }
@@ -270,8 +270,8 @@ func TestReportedCost(t *testing.T) {
 		"absurd":        {"gen_ai.usage.cost", 1e300, 0},
 	} {
 		x := Read(&otlp.ReceivedSpan{Attrs: []otlp.Attr{{Key: c.key, Value: c.value}, {Key: "gen_ai.request.model", Value: "m"}}})
-		if x.Cost != c.want || x.HasCost != (c.want > 0) || strings.Contains(string(x.Answer()), "reported_cost_usd") != x.HasCost {
-			t.Errorf("%s: %d %s", name, x.Cost, x.Answer())
+		if x.Cost != c.want || x.HasCost != (c.want > 0) || strings.Contains(string(x.Response()), "reported_cost_usd") != x.HasCost {
+			t.Errorf("%s: %d %s", name, x.Cost, x.Response())
 		}
 	}
 }

@@ -387,5 +387,5 @@ func Rejected(n int, why string) []byte {
 	return message(nil, 1, func(b []byte) []byte { return text(number(b, 1, uint64(n)), 2, why) })
 }
 
-// Refused is a google.rpc.Status in protobuf, the answer to a rejected request.
-func Refused(code int, why string) []byte { return text(number(nil, 1, uint64(code)), 2, why) }
+// RejectedStatus is a google.rpc.Status in protobuf, the answer to a rejected request.
+func RejectedStatus(code int, why string) []byte { return text(number(nil, 1, uint64(code)), 2, why) }

@@ -149,7 +149,7 @@ func TestRequestsThatCannotBeRead(t *testing.T) {
 func TestAnswersOfOTLP(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ got, want []byte }{
-		{Rejected(2, "old"), []byte("\x0a\x07\x08\x02\x12\x03old")}, {Rejected(0, ""), []byte{}}, {Refused(3, "no"), []byte("\x08\x03\x12\x02no")},
+		{Rejected(2, "old"), []byte("\x0a\x07\x08\x02\x12\x03old")}, {Rejected(0, ""), []byte{}}, {RejectedStatus(3, "no"), []byte("\x08\x03\x12\x02no")},
 	} {
 		if !stdbytes.Equal(c.got, c.want) {
 			t.Errorf("%x, want %x", c.got, c.want)

@@ -100,7 +100,7 @@ func TestEachCallIsChargedOnce(t *testing.T) {
 							t.Fatalf("%s %v: %+v, repeated %+v", name, order, v, again[i])
 						}
 						if v.Counts {
-							got, calls = got.Plus(*v.Usage), calls+1
+							got, calls = got.Sum(*v.Usage), calls+1
 						} else if used(v.Usage) || batch[i].Claims && v.With == (ID{}) {
 							t.Fatalf("%s %v: %+v", name, order, v)
 						}
@@ -208,7 +208,7 @@ func TestRequestsAtTheSameTime(t *testing.T) {
 				return
 			}
 			if out[0].Counts {
-				total, calls = total.Plus(*out[0].Usage), calls+1
+				total, calls = total.Sum(*out[0].Usage), calls+1
 			}
 		})
 	}

@@ -1,5 +1,5 @@
 // Package published updates the price list with a sheet of prices at an address (see
-// pricing.Sheet), so that corrections need no deployment.
+// pricing.PriceSheet), so that corrections need no deployment.
 //
 // The sheet is stored for an hour, for all processes of an installation. After that one of them
 // fetches it again, concurrently with requests. Meanwhile, and as long as the address does not
@@ -59,7 +59,7 @@ type Prices struct {
 	looked atomic.Int64 // unix nanoseconds of the last look
 	book   atomic.Pointer[pricing.Book]
 	mu     sync.Mutex // guards what follows, and every look
-	sheet  *pricing.Sheet
+	sheet  *pricing.PriceSheet
 	failed string // the last fault that was logged
 }
 
@@ -71,7 +71,7 @@ func Open(o Options) *Prices {
 }
 
 // Book is the list to price by: its Current includes the sheet.
-func (p *Prices) Book() *pricing.Book { return p.o.Base.Following(p.current) }
+func (p *Prices) Book() *pricing.Book { return p.o.Base.WithCurrent(p.current) }
 
 // current gives the present book. The first call waits for the store, a second at most.
 // Later calls start a look when it is time, and do not wait.
@@ -80,7 +80,7 @@ func (p *Prices) current() *pricing.Book {
 		p.looked.Store(p.o.Now().UnixNano())
 		ctx, cancel := context.WithTimeout(context.Background(), firstTime)
 		defer cancel()
-		due, err := p.Look(ctx)
+		due, err := p.Reload(ctx)
 		if p.logFault(err); due && p.o.Fetch {
 			go p.refresh()
 		}
@@ -96,7 +96,7 @@ func (p *Prices) refresh() {
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTime+lease/4)
 	defer cancel()
 	if !p.o.Fetch {
-		_, err := p.Look(ctx)
+		_, err := p.Reload(ctx)
 		p.logFault(err)
 		return
 	}
@@ -130,8 +130,8 @@ func (r *row) due(url string, now time.Time) bool {
 	return !r.there || r.item.String("url") != url || now.UnixMilli() >= r.item.Int("due")
 }
 
-// Look reads the sheet from the store; due reports that it is time to fetch it again.
-func (p *Prices) Look(ctx context.Context) (due bool, err error) {
+// Reload reads the sheet from the store; due reports that it is time to fetch it again.
+func (p *Prices) Reload(ctx context.Context) (due bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r, err := p.look(ctx)
@@ -162,9 +162,9 @@ func (p *Prices) look(ctx context.Context) (r row, err error) {
 var errStoredSheet = errors.New("published prices: the stored value is not a price sheet")
 
 // take puts a sheet into force.
-func (p *Prices) take(sheet *pricing.Sheet) {
+func (p *Prices) take(sheet *pricing.PriceSheet) {
 	p.sheet = sheet
-	p.book.Store(p.o.Base.With(sheet))
+	p.book.Store(p.o.Base.WithSheet(sheet))
 }
 
 // Refresh looks into the store, and fetches the sheet if it is time and no other process is
@@ -225,7 +225,7 @@ func (p *Prices) write(ctx context.Context, r *row, change store.Item) (mine boo
 }
 
 // fetch reads the sheet at the address. It rejects a sheet that silently drops a model's price.
-func (p *Prices) fetch(ctx context.Context) (*pricing.Sheet, []byte, error) {
+func (p *Prices) fetch(ctx context.Context) (*pricing.PriceSheet, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.o.URL, nil)
@@ -249,7 +249,7 @@ func (p *Prices) fetch(ctx context.Context) (*pricing.Sheet, []byte, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("published prices: %w", err)
 	}
-	if model, loses := p.sheet.Loses(p.o.Base, sheet); loses {
+	if model, loses := p.sheet.LostModel(p.o.Base, sheet); loses {
 		return nil, nil, fmt.Errorf("published prices: %s would lose its price; mark it as unpriced if that is intended", model)
 	}
 	var packed bytes.Buffer

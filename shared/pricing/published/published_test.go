@@ -267,7 +267,7 @@ func TestInvalidStoredSheetIsFetchedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := h.instance()
-	if _, err := p.Look(context.Background()); err == nil {
+	if _, err := p.Reload(context.Background()); err == nil {
 		t.Error("nothing is wrong")
 	}
 	h.refresh(p, "")

@@ -162,7 +162,7 @@ func TestEntriesThatAreRefusedAreNamed(t *testing.T) {
 func TestALostAnswerSendsTwiceAndLosesNothing(t *testing.T) {
 	q, s := simple(t)
 	lost := 0
-	s.SetFaults(sqstest.Faults{LoseAnswer: func(action string) bool {
+	s.SetFaults(sqstest.Faults{LoseResponse: func(action string) bool {
 		lost++
 		return lost == 1
 	}})

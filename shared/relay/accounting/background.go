@@ -50,7 +50,7 @@ func asksBackground(b *Bill) bool {
 // laterOrAwaited returns the charge for the response to such a creation. If it reports no usage,
 // the background response is awaited.
 func laterOrAwaited(b *Bill, m chat.Meter) pricing.Usage {
-	if !m.Usage.Known() && m.ID != "" && len(m.ID) <= ownership.MaxID {
+	if !m.Usage.IsReported() && m.ID != "" && len(m.ID) <= ownership.MaxID {
 		await(b, m.ID)
 	}
 	return b.BackgroundUsage(m)
@@ -71,11 +71,11 @@ func usedByResponse(b *Bill, answer []byte) (u pricing.Usage) {
 		return u
 	}
 	m := upstream.Passer(d).MeterResponse(answer)
-	if u = b.BackgroundUsage(m); u.Known() {
+	if u = b.BackgroundUsage(m); u.IsReported() {
 		StoreTurn(b, m)
 		b.Reported.AsPriced(m)
 	}
-	if !m.Usage.Known() && b.Target.Req.Req.Method == http.MethodGet && ownership.EndedUnused(answer) && len(m.ID) <= ownership.MaxID && m.ID != "" {
+	if !m.Usage.IsReported() && b.Target.Req.Req.Method == http.MethodGet && ownership.EndedUnused(answer) && len(m.ID) <= ownership.MaxID && m.ID != "" {
 		b.Claim(m.ID) // nothing was used: its reservation is released
 	}
 	return u
@@ -107,7 +107,7 @@ func SettleResponse(b *Bill, answer []byte, stream bool) {
 	} else {
 		u = usedByResponse(b, answer)
 	}
-	if u.Known() {
+	if u.IsReported() {
 		b.Charge(u)
 		b.Spend()
 		b.Target.Req.Prices()
@@ -147,7 +147,7 @@ func UsageOf(b *Bill, m chat.Meter) pricing.Usage {
 		return laterOrAwaited(b, m)
 	}
 	u := m.Usage
-	if !u.Known() {
+	if !u.IsReported() {
 		return Estimate(b, m.OutputEstimate())
 	}
 	if b.Target.Req.Route.Client != nil {
@@ -218,7 +218,7 @@ func RecordUsage(b *Bill, m chat.Meter) {
 func RecordOperationUsage(b *Bill, m chat.Meter) {
 	b.Reported.Observe(m)
 	u := m.Usage
-	if !u.Known() {
+	if !u.IsReported() {
 		u = b.Target.Units.Assumed
 	}
 	u.Add(pricing.Requests, 1)
@@ -252,14 +252,14 @@ func ChargeTruncated(b *Bill, body []byte) (charged bool) {
 	m, in, answered := whatCame(b, body)
 	u := m.Usage
 	switch {
-	case u.Known() && !in:
+	case u.IsReported() && !in:
 		RecordUsage(b, m)
 		return true
-	case u.Known():
+	case u.IsReported():
 		u = madeWhole(b, u, m) // truncated within the usage: the missing part is estimated
 	case !answered:
 		return false
-	case b.Target.Req.Route.Client == nil && b.Target.Units.Assumed.Known():
+	case b.Target.Req.Route.Client == nil && b.Target.Units.Assumed.IsReported():
 		u = b.Target.Units.Assumed
 		u.Estimated = true
 	default:

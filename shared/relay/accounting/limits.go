@@ -183,7 +183,7 @@ func ChargeAborted(b *Bill, whole bool) {
 	if !whole {
 		return
 	}
-	if u := sent(b); u.Known() {
+	if u := sent(b); u.IsReported() {
 		u.Add(pricing.Requests, 1)
 		b.Charge(u)
 	}
@@ -271,7 +271,7 @@ const maxItems = 64
 // their ids, so that the request reserves that instead of the model's full context window. It does
 // so while a budget is in force; m is as the provider reported it.
 func StoreTurn(b *Bill, m chat.Meter) {
-	if m.ID == "" || !m.Usage.Known() || m.Usage.Estimated || !b.Spending.HasReservation() && !b.Spending.Inherited() {
+	if m.ID == "" || !m.Usage.IsReported() || m.Usage.Estimated || !b.Spending.HasReservation() && !b.Spending.Inherited() {
 		return
 	}
 	tokens := max(m.Usage.TotalTokens(), m.ReportedTotal)
@@ -369,7 +369,7 @@ func claim(b *Bill, id string) (first bool, err error) {
 
 // BackgroundUsage returns the usage of a background response, unless another request has charged it.
 func (b *Bill) BackgroundUsage(m chat.Meter) (u pricing.Usage) {
-	if !m.Usage.Known() || m.ID == "" || len(m.ID) > ownership.MaxID || !b.Claim(m.ID) {
+	if !m.Usage.IsReported() || m.ID == "" || len(m.ID) > ownership.MaxID || !b.Claim(m.ID) {
 		return u
 	}
 	return m.Usage

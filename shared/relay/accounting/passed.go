@@ -34,7 +34,7 @@ func RecordRawUsage(b *Bill, m *response.UsageTail, status int) {
 		}
 		b.Reported.Ended(got.Finish)
 		var told bool
-		if u, told = a.charged(got); !told || u.Known() && u == got.Usage {
+		if u, told = a.charged(got); !told || u.IsReported() && u == got.Usage {
 			if came, ok := a.cut(); ok {
 				u, told = came, true
 			}
@@ -86,13 +86,13 @@ func (a *passed) read() (got chat.Meter) {
 	case a.answer.Stream && like.Meter != nil:
 		got = response.MeterEvents(like.Meter, a.answer.Events())
 	}
-	if got.Usage.Known() {
+	if got.Usage.IsReported() {
 		return got
 	}
 	native := a.answer.Read(a.dialect())
 	switch {
-	case native.Usage.Known():
-	case (like == nil || like.Client == nil) && a.bill.Target.Units.Assumed.Known():
+	case native.Usage.IsReported():
+	case (like == nil || like.Client == nil) && a.bill.Target.Units.Assumed.IsReported():
 		got.Usage = a.bill.Target.Units.Assumed
 		return got
 	case a.embedsUntold():
@@ -169,7 +169,7 @@ func (a *passed) charged(got chat.Meter) (u pricing.Usage, told bool) {
 	if a.bill.Target.CostsNothing() {
 		return u, true
 	}
-	return got.Usage, got.Usage.Known()
+	return got.Usage, got.Usage.IsReported()
 }
 
 // ofRun returns the usage of a run that no earlier response has reported.
@@ -179,7 +179,7 @@ func (a *passed) ofRun(run []byte) (u pricing.Usage) {
 		return u
 	}
 	got := a.dialect().MeterResponse(run)
-	if !got.Usage.Known() {
+	if !got.Usage.IsReported() {
 		a.bill.HoldForBackground(id, HoldResponse) // of a request that starts it or continues it
 		return u
 	}
@@ -211,9 +211,9 @@ func (a *passed) cut() (u pricing.Usage, ok bool) {
 		a.bill.Reported.ChargedAs(got.Model)
 	}
 	switch {
-	case got.Usage.Known() && b.InUsage:
+	case got.Usage.IsReported() && b.InUsage:
 		return madeWhole(a.bill, got.Usage, got), true
-	case got.Usage.Known():
+	case got.Usage.IsReported():
 		return got.Usage, true
 	case !b.HasContent:
 		return u, false
@@ -262,7 +262,7 @@ func interaction(m *response.UsageTail) (got chat.Meter, ended bool) {
 	}
 	response.EachEvent(m.Events(), func(data []byte) {
 		switch now, over := gemini.MeterInteraction(data); {
-		case now.Usage.Known():
+		case now.Usage.IsReported():
 			got, ended = now, over
 		case got.ID == "":
 			got.ID = now.ID // of the creation event
@@ -279,24 +279,24 @@ func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 	got, ended := interaction(a.answer)
 	named := got.ID != "" && len(got.ID) <= ownership.MaxID
 	if !startsInteraction(a.bill) {
-		if ended && named && got.Usage.Known() && a.bill.Claim(got.ID) {
+		if ended && named && got.Usage.IsReported() && a.bill.Claim(got.ID) {
 			u = got.Usage
 			a.bill.Target.Req.Prices()
-		} else if ended && named && !got.Usage.Known() {
+		} else if ended && named && !got.Usage.IsReported() {
 			a.bill.Claim(got.ID) // nothing was used: its reservation is released
 		}
 		return u, true
 	}
-	if !got.Usage.Known() && named && !ended && (StartsBackground(a.bill) || !a.answer.Stream && !a.answer.Cut) {
+	if !got.Usage.IsReported() && named && !ended && (StartsBackground(a.bill) || !a.answer.Stream && !a.answer.Cut) {
 		await(a.bill, got.ID)
 		return u, true // only a ticket: the interaction is charged at its end
 	}
-	if named && !ended && !got.Usage.Known() && !a.estimates() {
+	if named && !ended && !got.Usage.IsReported() && !a.estimates() {
 		await(a.bill, got.ID) // its stream was truncated; usage is not guessed
 		return u, true
 	}
-	if named && (ended || !got.Usage.Known()) && a.bill.ClaimedByOther(got.ID) {
+	if named && (ended || !got.Usage.IsReported()) && a.bill.ClaimedByOther(got.ID) {
 		return u, true // a read charged it while its stream was in progress, or after it was truncated
 	}
-	return got.Usage, got.Usage.Known()
+	return got.Usage, got.Usage.IsReported()
 }

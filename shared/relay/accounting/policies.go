@@ -252,7 +252,7 @@ func boundOfRows(b *Bill) (sum ledger.Bound, unmeasured bool) {
 		price, known := b.priceOf(r.Model, priceOptions(b, r.Prompt, batchMode), false)
 		if known {
 			most := mostBelow(b, r.Model, r.Prompt, batchMode, false, func(p pricing.Price) pricing.NanoDollars { return p.Bound(r.In, r.Out) })
-			sum.Cost = sum.Cost.Plus(most)
+			sum.Cost = sum.Cost.Add(most)
 			unmeasured = unmeasured || price.Bound(r.In, r.Out) == 0 && !price.OnlyTools()
 		}
 		sum.Priced = sum.Priced && (known || b.Target.Req.Org.Settings.Unpriced == tenant.UnpricedAllow)

@@ -127,11 +127,11 @@ func (b *Bill) priceOf(model string, o pricing.Options, named bool) (pricing.Pri
 	name, p, ok := at.Find(model, o)
 	if !ok {
 		if as := b.Target.Choice.Target.PricedAs(b.Target.Req.Base, name); as != name {
-			p, ok = at.Listed(as, o)
+			p, ok = at.ListPrice(as, o)
 		}
 	}
 	if heard := b.ReportedModel(); !ok && named && heard != "" && heard != name {
-		p, ok = at.Listed(heard, o)
+		p, ok = at.ListPrice(heard, o)
 	}
 	return p, ok
 }
@@ -172,7 +172,7 @@ func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 	most = ledger.Bound{Tokens: in + out, Priced: known, Assumed: b.Target.OutAssumed, Rerouted: b.rerouted}
 	if known {
 		cost := func(p pricing.Price) pricing.NanoDollars {
-			return p.Bound(in, out).Plus(p.Cost(p.BoundOfPixels(b.Target.Units.Most, b.Target.Units.Steps)))
+			return p.Bound(in, out).Add(p.Cost(p.BoundOfPixels(b.Target.Units.Most, b.Target.Units.Steps)))
 		}
 		most.Cost = mostBelow(b, b.ModelOf(), in, b.Target.Units.Mode, true, cost)
 		if b.Target.Units.Mode != "" { // the provider may serve it as a standard one
@@ -201,7 +201,7 @@ func mostBelow(b *Bill, model string, tokens int64, mode string, named bool, cos
 		if known {
 			most = max(most, cost(price))
 		}
-		if tokens = price.Above(); tokens == 0 {
+		if tokens = price.MinPromptSize(); tokens == 0 {
 			return most
 		}
 	}
@@ -211,7 +211,7 @@ func mostBelow(b *Bill, model string, tokens int64, mode string, named bool, cos
 // chat.Job.Tier.
 func (b *Bill) TierOf(model string, prompt int64) int64 {
 	price, _ := b.priceOf(model, priceOptions(b, prompt, batchMode), true)
-	return price.Above()
+	return price.MinPromptSize()
 }
 
 // Clear drops the previous target's response metadata, except the model that it was priced as.

@@ -90,10 +90,10 @@ func add(s *Spending, u pricing.Usage, price pricing.Price, known bool) {
 		cost = min(price.Cost(u), maxCharge)
 		note(s, price.Line())
 	}
-	s.Usage = s.Usage.Plus(u)
+	s.Usage = s.Usage.Sum(u)
 	s.Cost += cost
 	if last := s.Last(); last != nil {
-		last.Usage, last.Cost = last.Usage.Plus(u), last.Cost+cost
+		last.Usage, last.Cost = last.Usage.Sum(u), last.Cost+cost
 	}
 }
 
@@ -144,7 +144,7 @@ func (s *Spending) Counted() int { return len(s.admittedTargets) }
 // does not count against others.
 func (s *Spending) ReturnCounts(ctx context.Context, n int) {
 	for _, a := range s.admittedTargets[n:] {
-		a.GiveBack(ctx)
+		a.Return(ctx)
 	}
 	s.admittedTargets = s.admittedTargets[:n]
 }
@@ -292,7 +292,7 @@ func (s *Spending) Settle(base context.Context, l *ledger.Ledger, failure *fault
 		join(s, other)
 	}
 	if failure != nil && ofLimit(failure.Code) && len(s.Attempts) == 0 {
-		s.admitted.GiveBack(base)
+		s.admitted.Return(base)
 	}
 	s.admitted.SettleTokens(base, s.Usage.TotalTokens())
 	return s.failed
@@ -318,7 +318,7 @@ func settleReserved(s *Spending, base context.Context) {
 func join(s, other *Spending) {
 	s.Attempts = append(s.Attempts, other.Attempts...)
 	sort.SliceStable(s.Attempts, func(i, j int) bool { return s.Attempts[i].Start < s.Attempts[j].Start })
-	s.Usage, s.Cost = s.Usage.Plus(other.Usage), s.Cost+other.Cost
+	s.Usage, s.Cost = s.Usage.Sum(other.Usage), s.Cost+other.Cost
 	if other.Tariff != "" {
 		for line := range strings.SplitSeq(other.Tariff, lines) {
 			note(s, line)

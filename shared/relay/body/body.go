@@ -44,8 +44,8 @@ type Body struct {
 	merged   map[string]string                         // reused for metadata without a header
 	params   func(name string) (json.RawMessage, bool) // the param method as a value, created once
 
-	Prompt  *prompt.Filled  // the prompt that rendered the body; nil: the client wrote it
-	prompts *prompt.Request // the client's request for a saved prompt; nil: none
+	Prompt  *prompt.Rendered // the prompt that rendered the body; nil: the client wrote it
+	prompts *prompt.Request  // the client's request for a saved prompt; nil: none
 }
 
 // path holds the parts of a request besides its body: its path, and those of a form.
@@ -286,8 +286,8 @@ func (b *Body) RendersPrompt() bool { return b.prompts != nil }
 
 // RenderPrompt returns the prompt of a name, with or without a version, rendered with the request's
 // variables.
-func (b *Body) RenderPrompt(name string) (*prompt.Filled, error) {
-	return prompt.Shelf{View: b.Req.View, Scope: b.Req.Principal.Scope, User: b.userBy}.Fill(b.Req.Ctx, name, b.prompts)
+func (b *Body) RenderPrompt(name string) (*prompt.Rendered, error) {
+	return prompt.View{View: b.Req.View, Scope: b.Req.Principal.Scope, User: b.userBy}.Render(b.Req.Ctx, name, b.prompts)
 }
 
 // userBy returns the user by which experiments are divided: the value of a key of the request's
@@ -303,7 +303,7 @@ func (b *Body) userBy(key string) string {
 // SetPrompt replaces the client's body by a rendered prompt. It completes the reading of the body:
 // from here on the request is one of the route for the template's type, with the demands of the
 // rendered body.
-func (b *Body) SetPrompt(by *prompt.Filled) error {
+func (b *Body) SetPrompt(by *prompt.Rendered) error {
 	b.Prompt = by
 	as := b.Req.Route.Prompt()
 	if as.Render {
@@ -329,7 +329,7 @@ func (b *Body) SetPrompt(by *prompt.Filled) error {
 }
 
 // ModelOf returns the model of a rendered prompt, and the saved provider that it names.
-func ModelOf(by *prompt.Filled) (slug, model string) {
+func ModelOf(by *prompt.Rendered) (slug, model string) {
 	model = TextIn(by.Body, "model")
 	if rest, ok := strings.CutPrefix(model, "@"); ok {
 		if slug, name, ok := strings.Cut(rest, "/"); ok {
@@ -340,4 +340,4 @@ func ModelOf(by *prompt.Filled) (slug, model string) {
 }
 
 // slugOf returns the saved provider that a prompt was saved with.
-func slugOf(by *prompt.Filled) string { return strings.TrimPrefix(by.Prompt.VirtualKey, "@") }
+func slugOf(by *prompt.Rendered) string { return strings.TrimPrefix(by.Prompt.VirtualKey, "@") }

@@ -131,7 +131,7 @@ type TenantIsolation struct {
 // if it is no older than age. On an error, other users of the account are assumed, and the next
 // request reads the list again.
 func (o *Owners) Isolate(ctx context.Context, sc store.Scope, users *saved.Users, a *Account, at time.Time, age time.Duration) (TenantIsolation, error) {
-	known := users.Known.Load()
+	known := users.Current.Load()
 	var err error
 	if known == nil || at.Sub(known.LastUse) > age {
 		if known == nil {
@@ -147,8 +147,8 @@ func (o *Owners) Isolate(ctx context.Context, sc store.Scope, users *saved.Users
 			}
 			others = others || more
 		}
-		known = &saved.Uses{Prints: known.Prints, Places: known.Places, Others: others, LastUse: read}
-		users.Known.Store(known)
+		known = &saved.Uses{Prints: known.Prints, Places: known.Places, Shared: others, LastUse: read}
+		users.Current.Store(known)
 	}
-	return TenantIsolation{Enabled: known.Others, Shared: known.Others, Places: known.Places}, err
+	return TenantIsolation{Enabled: known.Shared, Shared: known.Shared, Places: known.Places}, err
 }

@@ -161,7 +161,7 @@ func (s *ConfigBreakers) Claim(path string, b *route.Breaker) bool {
 	}
 	switch {
 	case other:
-		s.Held(path, time.UnixMilli(clash.Current.Int(lease.Attr)))
+		s.SetProbed(path, time.UnixMilli(clash.Current.Int(lease.Attr)))
 		return false
 	case err != nil:
 		s.shared.fail("claim a probe", err)

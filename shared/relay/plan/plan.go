@@ -28,13 +28,13 @@ import (
 type Plan struct {
 	Req        *admission.Request
 	Body       *body.Body
-	BuiltIn    bool            // the gateway serves it: no provider is called
-	DryRun     bool            // the config is only tested: nothing is sent
-	Config     UsedConfig      // the config of the targets; zero: none
-	Requested  RequestedLimits // from the request's headers
-	Traversal  *route.Walk     // nil: no route was found
-	way        route.Walk      // the memory of Traversal
-	BreakersOf *ConfigBreakers // nil: the config has none
+	BuiltIn    bool             // the gateway serves it: no provider is called
+	DryRun     bool             // the config is only tested: nothing is sent
+	Config     UsedConfig       // the config of the targets; zero: none
+	Requested  RequestedLimits  // from the request's headers
+	Traversal  *route.Traversal // nil: no route was found
+	way        route.Traversal  // the memory of Traversal
+	BreakersOf *ConfigBreakers  // nil: the config has none
 }
 
 // Connect sets the values of the earlier stages.
@@ -123,7 +123,7 @@ func (p *Plan) measures(from *Sources, tree *route.Tree) *route.Measures {
 	room := from.Measurements.Of(p.Req.Principal.Scope.Org, p.Req.Principal.Scope.Workspace)
 	used := p.estimate(size)
 	return &route.Measures{
-		Workspace: room, Class: class, Model: p.Body.Model, Spender: p.Req.Principal.KeyID, Used: used, At: from.Now(),
+		Workspace: room, Class: class, Model: p.Body.Model, KeyID: p.Req.Principal.KeyID, Used: used, At: from.Now(),
 		Find: func(l *route.Leaf) (pricing.Price, bool) { return p.priceOf(from, l, used.InputTokens()) },
 	}
 }
@@ -132,7 +132,7 @@ func (p *Plan) measures(from *Sources, tree *route.Tree) *route.Measures {
 // limit, and the requested units.
 func (p *Plan) estimate(size int64) pricing.Usage {
 	u := p.Body.ClientDemands.Units.Assumed
-	if !u.Known() {
+	if !u.IsReported() {
 		u.Set(pricing.Input, size/bytesPerToken)
 		u.Set(pricing.Output, p.Body.ClientDemands.MaxOutput)
 	}

@@ -144,7 +144,7 @@ func TestLookingChangesNothing(t *testing.T) {
 	ctx.Breakers.Record("x", nil, 500, true) // would fail without a rule
 	ctx.Breakers.Release("x")
 	ctx.Sticky.Store(route.StickyKey{}, 1, time.Hour)
-	if _, kept := picks.Remembered(route.StickyKey{}); kept {
+	if _, kept := picks.Index(route.StickyKey{}); kept {
 		t.Error("a dry run keeps its pick")
 	}
 }

@@ -264,7 +264,7 @@ func onlyLooking(ctx route.Context) route.Context {
 		ctx.Sticky = looking{ctx.Sticky}
 	}
 	if ctx.Measures != nil {
-		ctx.Measures.Looking = true
+		ctx.Measures.DryRun = true
 	}
 	return ctx
 }

@@ -98,9 +98,9 @@ func (b *Bodies) SetExtras(what Extras, secrets []string) {
 	}
 	b.heads.B = heads
 	for _, s := range secrets {
-		mask.Plain(response, s)
-		mask.Plain(received, s)
-		mask.Plain(b.of.ResponseHeaders, s)
+		mask.Overwrite(response, s)
+		mask.Overwrite(received, s)
+		mask.Overwrite(b.of.ResponseHeaders, s)
 	}
 }
 

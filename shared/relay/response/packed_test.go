@@ -93,7 +93,7 @@ func TestWhatCannotBeUnpackedIsUnread(t *testing.T) {
 	} {
 		for kind := range answers {
 			m := fed(kind, c.coding, c.body, 1<<16)
-			if !m.Unpack() || len(m.Retained) > 0 || m.Read(openai.Chat{}).Usage.Known() || m.Total != int64(len(c.body)) {
+			if !m.Unpack() || len(m.Retained) > 0 || m.Read(openai.Chat{}).Usage.IsReported() || m.Total != int64(len(c.body)) {
 				t.Errorf("%s, %s: kept %d, total %d", name, kind, len(m.Retained), m.Total)
 			}
 		}

@@ -51,7 +51,7 @@ func PartialConversation(d chat.Provider, t *chat.Traits, body []byte) (b Partia
 	b.Meter = upstream.Passer(d).MeterResponse(b.mended)
 	if r, err := d.DecodeResponse(b.mended, t); err == nil {
 		told := r.Meter()
-		if b.Meter.OutputBytes = told.OutputBytes; !b.Meter.Usage.Known() {
+		if b.Meter.OutputBytes = told.OutputBytes; !b.Meter.Usage.IsReported() {
 			b.Meter.Usage = told.Usage
 		}
 		b.HasContent = len(r.Choices) > 0 && len(r.Choices[0].Parts) > 0
@@ -66,7 +66,7 @@ func PartialTranslated(c chat.Translator, a *chat.TranslatorRequest, body []byte
 	if b, ok = mend(body); !ok {
 		return b, false
 	}
-	if _, _, got, err := c.DecodeResponse(nil, b.mended, nil, a); err == nil || got.Usage.Known() {
+	if _, _, got, err := c.DecodeResponse(nil, b.mended, nil, a); err == nil || got.Usage.IsReported() {
 		b.Meter = got
 	}
 	return b, true

@@ -29,8 +29,8 @@ func TestWhatCameOfAConversation(t *testing.T) {
 		"whole without text": {head + `,"choices":[]}`, true, false, false, false, false},
 	} {
 		b, ok := PartialConversation(openai.Chat{}, &chat.Traits{}, []byte(c.body))
-		if ok != c.ok || b.InUsage != c.within || b.HasContent != c.made || b.HasOutput() != c.answered || b.Meter.Usage.Known() != c.said {
-			t.Errorf("%s: ok %t, within %t, made %t, answered %t, usage %t", name, ok, b.InUsage, b.HasContent, b.HasOutput(), b.Meter.Usage.Known())
+		if ok != c.ok || b.InUsage != c.within || b.HasContent != c.made || b.HasOutput() != c.answered || b.Meter.Usage.IsReported() != c.said {
+			t.Errorf("%s: ok %t, within %t, made %t, answered %t, usage %t", name, ok, b.InUsage, b.HasContent, b.HasOutput(), b.Meter.Usage.IsReported())
 		}
 	}
 }
@@ -56,7 +56,7 @@ func TestWhatCameOfAnOperation(t *testing.T) {
 			t.Errorf("%s: %s, within %t, answered %t", body, b.Meter.Model, b.InUsage, b.HasOutput())
 		}
 	}
-	if b, ok := PartialOperation(nil, []byte(`{"data":[1`)); !ok || !b.HasOutput() || b.Meter.Usage.Known() {
+	if b, ok := PartialOperation(nil, []byte(`{"data":[1`)); !ok || !b.HasOutput() || b.Meter.Usage.IsReported() {
 		t.Errorf("without a meter: %+v", b)
 	}
 }

@@ -199,7 +199,7 @@ func (t *translation) end() ([]byte, error) {
 // MeterEvents returns the usage in the last event of a stream that reports usage.
 func MeterEvents(meter func([]byte) chat.Meter, tail []byte) (last chat.Meter) {
 	EachEvent(tail, func(data []byte) {
-		if m := meter(data); m.Usage.Known() {
+		if m := meter(data); m.Usage.IsReported() {
 			last = m
 		}
 	})

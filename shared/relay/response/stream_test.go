@@ -93,7 +93,7 @@ func TestErrorsOfStreams(t *testing.T) {
 func TestWholeAnswersAndStreams(t *testing.T) {
 	t.Parallel()
 	r, m, _, err := Collect(openai.Chat{}.NewStreamDecoder(&chat.Traits{}), []byte(openaiStream))
-	if err != nil || !m.Usage.Known() || r.Choices[0].Text() != "Grüße" {
+	if err != nil || !m.Usage.IsReported() || r.Choices[0].Text() != "Grüße" {
 		t.Fatalf("%v %+v", err, r)
 	}
 	again, _, _, err := Collect(anthropic.Messages{}.NewStreamDecoder(&chat.Traits{}), Replay(r, anthropic.Messages{}.NewStreamEncoder(&chat.Options{ID: "x", Model: "m"})))

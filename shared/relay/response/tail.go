@@ -120,14 +120,14 @@ func (m *UsageTail) Read(d chat.Passer) chat.Meter {
 		f := d.NewStreamFilter(&chat.FilterOptions{IncludeUsage: true})
 		_, _ = f.Feed(m.Events())
 		f.End()
-		if got = f.Meter(); !got.Usage.Known() && m.events {
+		if got = f.Meter(); !got.Usage.IsReported() && m.events {
 			// An event may hold a complete response, as those of older APIs do at the end.
-			if last := MeterEvents(d.MeterResponse, m.Events()); last.Usage.Known() {
+			if last := MeterEvents(d.MeterResponse, m.Events()); last.Usage.IsReported() {
 				return last
 			}
 		}
 	}
-	if !got.Usage.Known() {
+	if !got.Usage.IsReported() {
 		got.Usage = toldInHeaders(m.head)
 	}
 	return got

@@ -275,7 +275,7 @@ func (t *Table) Canonical(req *http.Request) *http.Request {
 	if one, ok := googleListed(req, below); ok && t.means(req.Method, one) {
 		return respelled(req, one, req.URL.RawQuery)
 	}
-	if op, deployment, ok := azure.Below(below, req.URL.RawQuery); ok && t.means(req.Method, op) {
+	if op, deployment, ok := azure.SplitPath(below, req.URL.RawQuery); ok && t.means(req.Method, op) {
 		return respelled(req, op, azure.Query(req.URL.RawQuery, deployment))
 	}
 	if !atRoot {

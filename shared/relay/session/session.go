@@ -353,7 +353,7 @@ func (s *Session) learn(e *realtime.Event) {
 		switch t, known := s.turns.done(&d); {
 		case t != nil:
 			t.End(&d, e.Body)
-		case known && d.Usage.Known():
+		case known && d.Usage.IsReported():
 			s.Controller.ChargeLate(&d, e.Body)
 		}
 	case realtime.Transcribed:

@@ -176,7 +176,7 @@ func (t *turns) done(d *realtime.Done) (turn Reservation, known bool) {
 	}
 	delete(t.running, d.ID)
 	t.note(d.ID)
-	if !d.Usage.Known() && (d.Status == "completed" || r.made.total() > 0) {
+	if !d.Usage.IsReported() && (d.Status == "completed" || r.made.total() > 0) {
 		estimate(&d.Usage, t.history, t.since, r.made)
 	}
 	t.history, t.since = tokensOf(d.Usage), realtime.Added{}

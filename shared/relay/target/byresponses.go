@@ -120,14 +120,14 @@ func effective(tg *Target) error {
 	case tg.Choice.inlined != nil:
 		body, other = tg.Choice.inlined, true
 	}
-	if len(body) == 0 || tg.Choice.Leaf.Plain() && !other {
+	if len(body) == 0 || tg.Choice.Leaf.IsUnchanged() && !other {
 		if err := byWay(tg, body); err != nil {
 			return err
 		}
 		return withinBounds(tg, tg.Body.Excess())
 	}
 	var err error
-	if !tg.Choice.Leaf.Plain() {
+	if !tg.Choice.Leaf.IsUnchanged() {
 		if body, err = tg.Choice.Leaf.Apply(nil, body); err != nil {
 			return err
 		}

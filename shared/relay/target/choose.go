@@ -89,7 +89,7 @@ func chooseSaved(tg *Target, slug string) error {
 	if err := mayPass(tg, s.Provider, true); err != nil {
 		return err
 	}
-	opened := s.Ready(tg.Req.StartTime)
+	opened := s.Cached(tg.Req.StartTime)
 	if opened == nil {
 		if opened, err = s.Open(tg.Req.Ctx, tg.opening()); err != nil {
 			return err
@@ -121,14 +121,14 @@ func chooseSaved(tg *Target, slug string) error {
 }
 
 // opening returns the dependencies for opening saved credentials.
-func (tg *Target) opening() *saved.Means {
-	return &saved.Means{Sealer: tg.Deps.Sealer, Secrets: tg.Deps.Secrets, View: tg.Req.View, Scope: tg.Req.Principal.Scope, Now: tg.Req.StartTime, Rehearsing: tg.Req.DryRun}
+func (tg *Target) opening() *saved.Deps {
+	return &saved.Deps{Sealer: tg.Deps.Sealer, Secrets: tg.Deps.Secrets, View: tg.Req.View, Scope: tg.Req.Principal.Scope, Now: tg.Req.StartTime, Rehearsing: tg.Req.DryRun}
 }
 
 // CredentialRefused records that the target's provider did not accept its credential.
 func (tg *Target) CredentialRefused() {
 	if tg.Choice.Saved != nil && !tg.Req.DryRun {
-		tg.Choice.Saved.Refused(tg.Req.Ctx, tg.opening())
+		tg.Choice.Saved.MarkRejected(tg.Req.Ctx, tg.opening())
 	}
 }
 
@@ -151,7 +151,7 @@ func chooseDirect(tg *Target, leaf *route.Leaf) error {
 	}
 	p, ok := provider.ByID(name)
 	if !ok {
-		return fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is no saved provider, whose name begins with @, and %s", fault.Clip(name, 300), provider.NotKnown(name))
+		return fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is no saved provider, whose name begins with @, and %s", fault.Clip(name, 300), provider.UnknownProviderMessage(name))
 	}
 	if inline && tg.Req.BlocksInline() {
 		return tg.Req.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
@@ -167,7 +167,7 @@ func chooseDirect(tg *Target, leaf *route.Leaf) error {
 	if leaf.APIKey != "" || !inline {
 		cred = provider.CredentialFromConfig(p, leaf.APIKey, leaf.Fields)
 	}
-	saved := tg.Plan.Config.ID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
+	saved := tg.Plan.Config.ID != "" && (leaf.APIKey != "" || !inline) && p.HasSecret(leaf.APIKey, leaf.Fields)
 	if err := mayPass(tg, p, saved); err != nil {
 		return err
 	}
@@ -318,13 +318,13 @@ func hostAsked(tg *Target) (host, field string) {
 // staysPut rejects values that would redirect a saved provider: headers, and fields of a config
 // in the request.
 func staysPut(tg *Target, s *saved.Provider, cred *provider.Credential) error {
-	if field := cred.MovedBy(s.Provider, tg.Req.Req.Header); field != "" {
+	if field := cred.HostHeader(s.Provider, tg.Req.Req.Header); field != "" {
 		return storedWithAddress(field)
 	}
 	if tg.Plan.Config.ID != "" || len(tg.Choice.Leaf.Fields) == 0 {
 		return nil
 	}
-	if field := cred.MovedByFields(s.Provider, tg.Choice.Leaf.Fields); field != "" {
+	if field := cred.HostConfigField(s.Provider, tg.Choice.Leaf.Fields); field != "" {
 		return storedWithAddress(field)
 	}
 	return nil
@@ -340,7 +340,7 @@ func staysWithConfig(tg *Target, p *provider.Provider, cred *provider.Credential
 	if host := tg.Req.Headers.CustomHost; host != "" && !sameHost(host, tg.Choice.Leaf.CustomHost) {
 		return storedWithAddress("x-gateway-custom-host")
 	}
-	if field := cred.MovedBy(p, tg.Req.Req.Header); field != "" {
+	if field := cred.HostHeader(p, tg.Req.Req.Header); field != "" {
 		return storedWithAddress(field)
 	}
 	return nil

@@ -21,7 +21,7 @@ type rotating struct {
 }
 
 // rotated chooses the credential of a saved provider.
-func rotated(tg *Target, s *saved.Provider, opened *saved.Opened) (*provider.Credential, error) {
+func rotated(tg *Target, s *saved.Provider, opened *saved.OpenCredential) (*provider.Credential, error) {
 	if len(opened.Credentials) == 0 {
 		return opened.Credential, nil
 	}
@@ -52,7 +52,7 @@ func CredentialAnswered(tg *Target, status int, h http.Header) {
 	}
 	switch {
 	case status == http.StatusUnauthorized:
-		r.refused = r.refused.With(r.at)
+		r.refused = r.refused.Add(r.at)
 	case status == http.StatusTooManyRequests:
 		named, _ := route.RetryAfter(h, tg.Req.Now(), rotation.MostRest)
 		r.ring.Limit(r.list[r.at].ID, named)
@@ -60,7 +60,7 @@ func CredentialAnswered(tg *Target, status int, h http.Header) {
 		r.ring.Succeed(r.list[r.at].ID)
 		for i := range r.list {
 			if i != r.at && r.refused.Has(i) {
-				r.ring.Refuse(tg.Req.Ctx, r.list[i].ID)
+				r.ring.MarkRejected(tg.Req.Ctx, r.list[i].ID)
 			}
 		}
 		r.refused = 0
@@ -80,7 +80,7 @@ func NextCredential(tg *Target, status int) bool {
 		return false
 	}
 	r := &tg.Choice.rotates
-	r.tried = r.tried.With(r.at)
+	r.tried = r.tried.Add(r.at)
 	at, ok := r.ring.Pick(r.list, r.tried, rand.Uint32())
 	if !ok {
 		return false

@@ -18,7 +18,7 @@ func TestLeavesAndHeadersHaveNoUnknownMembers(t *testing.T) {
 		of    any
 		known string
 	}{
-		{route.Leaf{}, "Path Name Weight Slug Provider APIKey Fields Passthrough PromptID Model DefaultModel Retry Cache PromptCache Breaker Timeout FirstToken Idle Hold CustomHost Forward Lenient Input Output Made FetchIntegrated edits"},
+		{route.Leaf{}, "Path Name Weight Slug Provider APIKey Fields Passthrough PromptID Model DefaultModel Retry Cache PromptCache Breaker Timeout FirstToken Idle Hold CustomHost Forward Lenient Input Output Compiled FetchIntegrated edits"},
 		{admission.Headers{}, "TraceID SpanID ParentSpanID SpanName Traced Sampled named Session Agent ParentAgent Provider VirtualKey Config CustomHost Timeout Lenient NoBodies NoLoss Forward Sensitive Metadata"},
 	} {
 		typ := reflect.TypeOf(c.of)

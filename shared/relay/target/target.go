@@ -93,7 +93,7 @@ type Names struct{ Option, Provider, Slug, Integration, Model, Credential string
 // Choice is one resolved target: its address, credential and dialect.
 type Choice struct {
 	Leaf      *route.Leaf
-	Prompt    *prompt.Filled            // the saved prompt of the body; nil: the client wrote it
+	Prompt    *prompt.Rendered          // the saved prompt of the body; nil: the client wrote it
 	Isolation ownership.TenantIsolation // isolates the objects of workspaces at the saved provider
 	Saved     *saved.Provider           // nil with a credential of the request or of the config
 	limited   *saved.Provider           // set before Saved, if its integration allows some models only

@@ -76,9 +76,9 @@ type extra struct {
 // it has no extra cost left until it has made other requests.
 const maxSpenders = 10_000
 
-// Afford reports whether the extra cost of a key allows a second attempt, so that their sum remains
-// at most a share of the other cost. The mean cost of its requests is taken as pending, for Spent.
-func (r *Workspace) Afford(spender string, share float64) (pending float64, ok bool) {
+// AllowsHedge reports whether the extra cost of a key allows a second attempt, so that their sum remains
+// at most a share of the other cost. The mean cost of its requests is taken as pending, for RecordCost.
+func (r *Workspace) AllowsHedge(spender string, share float64) (pending float64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.extra[spender]
@@ -93,9 +93,9 @@ func (r *Workspace) Afford(spender string, share float64) (pending float64, ok b
 	return mean, true
 }
 
-// Spent counts the cost of a request in nano-dollars: that of the attempt that was used, and that
-// of the other one, if Afford took an amount as pending for it.
-func (r *Workspace) Spent(spender string, used, unused int64, pending float64) {
+// RecordCost counts the cost of a request in nano-dollars: that of the attempt that was used, and that
+// of the other one, if AllowsHedge took an amount as pending for it.
+func (r *Workspace) RecordCost(spender string, used, unused int64, pending float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.extra[spender]

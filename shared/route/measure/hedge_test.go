@@ -69,7 +69,7 @@ func TestExtraCostIsCapped(t *testing.T) {
 		var used, unused float64
 		begun := 0
 		for range 300 {
-			pending, ok := w.room.Afford("k", share)
+			pending, ok := w.room.AllowsHedge("k", share)
 			if ok {
 				begun++
 			}
@@ -78,7 +78,7 @@ func TestExtraCostIsCapped(t *testing.T) {
 				continue
 			}
 			at := rnd.IntN(len(open))
-			w.room.Spent("k", price, price, open[at].pending)
+			w.room.RecordCost("k", price, price, open[at].pending)
 			used += float64(price + 1)
 			if open[at].pending > 0 {
 				unused += float64(price + 1)
@@ -89,7 +89,7 @@ func TestExtraCostIsCapped(t *testing.T) {
 			}
 		}
 		for _, a := range open {
-			w.room.Spent("k", price, price, a.pending)
+			w.room.RecordCost("k", price, price, a.pending)
 		}
 		if e := w.room.extra["k"]; e.pending > 1e-6 {
 			t.Fatalf("%f is pending", e.pending)
@@ -99,7 +99,7 @@ func TestExtraCostIsCapped(t *testing.T) {
 		}
 	})
 	w := newWorld(1)
-	if _, ok := w.room.Afford("new", 1); ok {
+	if _, ok := w.room.AllowsHedge("new", 1); ok {
 		t.Error("a key without requests has extra cost left")
 	}
 }

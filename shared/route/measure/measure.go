@@ -152,7 +152,7 @@ func (b *Board) Of(org, workspace string) *Workspace {
 			}
 			delete(b.rooms, k)
 		}
-		r = NewRoom(b.now)
+		r = NewWorkspace(b.now)
 		b.rooms[key] = r
 	}
 	return r
@@ -169,8 +169,8 @@ type Workspace struct {
 	extra   map[string]*extra // by key
 }
 
-// NewRoom returns an empty Room; now is its clock.
-func NewRoom(now func() time.Time) *Workspace {
+// NewWorkspace returns an empty Workspace; now is its clock.
+func NewWorkspace(now func() time.Time) *Workspace {
 	return &Workspace{now: now, targets: make(map[Key]*target), explore: make(map[uint64]float64)}
 }
 

@@ -22,7 +22,7 @@ type world struct {
 
 func newWorld(seed uint64) *world {
 	w := &world{now: time.Unix(1_800_000_000, 0), rnd: rand.New(rand.NewPCG(seed, 1))}
-	w.room = NewRoom(func() time.Time { return w.now })
+	w.room = NewWorkspace(func() time.Time { return w.now })
 	return w
 }
 

@@ -27,7 +27,7 @@ func TestGuardrailsTrip(t *testing.T) {
 		return raw
 	}
 	l := limitOf(t, `{"type":"cost","credit_limit":1,"conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}]}`, false)
-	run := New(Question{Checks: k, Limits: []*Limit{l}}, installation{})
+	run := New(Changes{Checks: k, Limits: []*Limit{l}}, installation{})
 	for i, b := range []Bodies{
 		{body("hello"), answer("hello")},
 		{body("my secret"), answer("hello")},
@@ -36,13 +36,13 @@ func TestGuardrailsTrip(t *testing.T) {
 		{nil, nil},
 		{body("hello"), nil},
 	} {
-		if err := run.Take(t.Context(), plain(i), b); err != nil {
+		if err := run.Simulate(t.Context(), plain(i), b); err != nil {
 			t.Fatal(err)
 		}
 	}
 	stream := plain(6)
 	stream.Stream = true
-	if err := run.Take(t.Context(), stream, Bodies{body("my secret"), []byte("data: {}\n\n")}); err != nil {
+	if err := run.Simulate(t.Context(), stream, Bodies{body("my secret"), []byte("data: {}\n\n")}); err != nil {
 		t.Fatal(err)
 	}
 	got := run.Result()

@@ -256,7 +256,7 @@ func (c *course) wants(l *Limit, t Target) (need, add int64) {
 	for i := range c.calls {
 		if k := &c.calls[i]; !l.late || k.Target == t {
 			add = int64(plus(k.cost, pricing.NanoDollars(add)))
-			free = free && k.usage.Known() && k.cost == 0
+			free = free && k.usage.IsReported() && k.cost == 0
 		}
 	}
 	if len(c.calls) > 0 && !c.rec.Priced && c.is == c.was {

@@ -76,7 +76,7 @@ func (b *booked) serve(rec *usage.Record, bound ledger.Bound, cost pricing.NanoD
 		if f.Limit == nil {
 			b.t.Fatal(f)
 		}
-		admitted.GiveBack(ctx)
+		admitted.Return(ctx)
 		*rec = usage.Record{ID: rec.ID, Start: rec.Start, Org: rec.Org, Workspace: rec.Workspace, KeyID: rec.KeyID, Metadata: rec.Metadata, Priced: false,
 			OptionIndex: option, ErrorCode: string(f.Code), ClientStatus: f.Status(),
 			Refusal: &usage.Refusal{Subject: f.Limit.Subject, ID: f.Limit.ID, Entity: f.Limit.Entity, Type: f.Limit.Type, Unit: f.Limit.Unit, Needed: f.Limit.Needed}}
@@ -118,7 +118,7 @@ func TestTheSameLimitsRefuseTheSame(t *testing.T) {
 				}
 				b := &booked{t: t, now: noon, byKey: map[string]*ledger.Subject{}}
 				b.ledger = ledger.New(s, func() time.Time { return b.now }, ledger.Hooks{})
-				q := Question{}
+				q := Changes{}
 				for i, list := range [][]string{c.rates, c.budgets} {
 					for _, raw := range list {
 						b.limits, q.Limits = append(b.limits, limitOf(t, raw, i == 0)), append(q.Limits, limitOf(t, raw, i == 0))
@@ -137,7 +137,7 @@ func TestTheSameLimitsRefuseTheSame(t *testing.T) {
 					if rec.Refusal != nil {
 						want++
 					}
-					if err := run.Take(t.Context(), rec, Bodies{}); err != nil {
+					if err := run.Simulate(t.Context(), rec, Bodies{}); err != nil {
 						t.Fatal(err)
 					}
 					if got := run.Result(); got.requests("refused")+got.requests("released") > 0 || got.After.Refused != want || got.Before.Refused != want {
@@ -167,20 +167,20 @@ func TestOtherLimits(t *testing.T) {
 	t.Parallel()
 	const each = `"conditions":[{"key":"metadata.team","value":"*"}],"group_by":[{"key":"metadata.team"}]`
 	// 120 requests, one a second from noon on, of 2 teams in turn, 15 tokens and 30 nano-dollars each.
-	got := take(t, Question{Limits: []*Limit{limitOf(t, `{"name":"ten","type":"requests","unit":"rpm","value":10,`+each+`}`, true)}}, installation{}, many(120)...)
+	got := take(t, Changes{Limits: []*Limit{limitOf(t, `{"name":"ten","type":"requests","unit":"rpm","value":10,`+each+`}`, true)}}, installation{}, many(120)...)
 	if l := got.Limits[0]; l.Name != "ten" || l.Counted != 120 || l.Refused != 80 || l.Counters != 2 || !l.First.Equal(noon.Add(20*time.Second)) || *l.FirstID != plain(20).ID || got.After.Refused != 80 || got.After.Cost != 40*3e-6 || got.After.Input != 400 {
 		t.Errorf("a rate: %+v", got)
 	}
-	got = take(t, Question{Limits: []*Limit{limitOf(t, `{"type":"tokens","credit_limit":100,`+each+`}`, false)}}, installation{}, many(120)...)
+	got = take(t, Changes{Limits: []*Limit{limitOf(t, `{"type":"tokens","credit_limit":100,`+each+`}`, false)}}, installation{}, many(120)...)
 	if l := got.Limits[0]; l.Refused != 120-2*7 { // the seventh passes while anything is left
 		t.Errorf("a budget of tokens: %+v", got)
 	}
-	got = take(t, Question{Limits: []*Limit{limitOf(t, `{"type":"requests","credit_limit":7,"on_exceeded":"audit",`+each+`}`, false)}}, installation{}, many(120)...)
+	got = take(t, Changes{Limits: []*Limit{limitOf(t, `{"type":"requests","credit_limit":7,"on_exceeded":"audit",`+each+`}`, false)}}, installation{}, many(120)...)
 	if l := got.Limits[0]; l.Refused != 0 || l.Exceeded != 106 || got.requests("exceeded") != 106 || got.Before != got.After {
 		t.Errorf("one that lets: %+v", got)
 	}
 	late := limitOf(t, `{"type":"requests","unit":"rpw","value":3,"conditions":[{"key":"model","value":"@p0/*"}],"group_by":[{"key":"virtual_key"}]}`, true)
-	if got = take(t, Question{Limits: []*Limit{late}}, installation{}, many(10)...); got.Limits[0].Refused != 7 {
+	if got = take(t, Changes{Limits: []*Limit{late}}, installation{}, many(10)...); got.Limits[0].Refused != 7 {
 		t.Errorf("of targets: %+v", got)
 	}
 	// A rejection by another limit remains, is not charged, and is evaluated again by the limit
@@ -202,7 +202,7 @@ func TestOtherLimits(t *testing.T) {
 		"of another unit":  {`{"replaces":"key-1",` + strings.Replace(one, "rpm", "rph", 1) + `}`, old, 1, 0, "", ""},
 		"nobody knows why": {`{"replaces":"key-1",` + one + `}`, &unknown, 1, 0, "limit_not_recorded 1", ""},
 	} {
-		got := take(t, Question{Limits: []*Limit{limitOf(t, c.limit, true)}}, installation{}, c.rec)
+		got := take(t, Changes{Limits: []*Limit{limitOf(t, c.limit, true)}}, installation{}, c.rec)
 		if got.Before.Refused != 1 || got.After.Refused != c.refused || got.requests("released") != c.released || got.unjudged() != c.unjudged {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -232,7 +232,7 @@ func TestReportedRequestsAreNotCounted(t *testing.T) {
 				r.Attempts[0].Cost, r.Attempts[0].Usage = r.Cost, r.Usage
 				c.change(r)
 			}
-			got := take(t, Question{Limits: []*Limit{limitOf(t, raw, rate)}}, installation{}, records...)
+			got := take(t, Changes{Limits: []*Limit{limitOf(t, raw, rate)}}, installation{}, records...)
 			if l := got.Limits[0]; l.Counted != c.counted || (l.Refused > 0) != (c.counted > 0) {
 				t.Errorf("%s %s: %+v", name, raw, l)
 			}
@@ -243,11 +243,11 @@ func TestReportedRequestsAreNotCounted(t *testing.T) {
 func TestCountersAreBounded(t *testing.T) {
 	t.Parallel()
 	l := limitOf(t, `{"type":"requests","unit":"rpm","value":1,"conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}]}`, true)
-	run := New(Question{Limits: []*Limit{l}}, installation{})
+	run := New(Changes{Limits: []*Limit{l}}, installation{})
 	rec := plain(0)
 	for n := range maxBuckets + 1 {
 		rec.KeyID = fmt.Sprint(n)
-		if err := run.Take(t.Context(), rec, Bodies{}); (err != nil) != (n == maxBuckets) {
+		if err := run.Simulate(t.Context(), rec, Bodies{}); (err != nil) != (n == maxBuckets) {
 			t.Fatal(n, err)
 		}
 	}

@@ -68,7 +68,7 @@ type ending struct {
 }
 
 func (f *figures) begin() {
-	f.room = measure.NewRoom(func() time.Time { return f.now })
+	f.room = measure.NewWorkspace(func() time.Time { return f.now })
 	f.seen, f.found = map[measure.Key]*seen{}, map[string]*Alternative{}
 }
 
@@ -113,7 +113,7 @@ func (r *Run) measures(ctx context.Context, c *course) *route.Measures {
 		return t
 	}
 	return &route.Measures{
-		Workspace: r.figures.room, Class: classOf(c.rec), Model: c.rec.RequestModel, Looking: true,
+		Workspace: r.figures.room, Class: classOf(c.rec), Model: c.rec.RequestModel, DryRun: true,
 		Key: func(l *route.Leaf) measure.Key { return keyOf(target(l)) },
 		Cost: func(l *route.Leaf) (pricing.NanoDollars, bool) {
 			cost, ok, err := r.costAt(ctx, c, target(l), used)
@@ -124,7 +124,7 @@ func (r *Run) measures(ctx context.Context, c *course) *route.Measures {
 
 // costAt is what the request costs at a target.
 func (r *Run) costAt(ctx context.Context, c *course, t Target, used pricing.Usage) (pricing.NanoDollars, bool, error) {
-	if !used.Known() {
+	if !used.IsReported() {
 		return 0, false, nil
 	}
 	price, ok, err := r.means.Price(ctx, c.rec.Workspace, t, pricing.Options{ContextTokens: used.InputTokens(), Mode: pricing.ModeOfLine(c.rec.Tariff), At: c.rec.Start})
@@ -323,7 +323,7 @@ func (r *Run) charge(c *course) {
 	tariffs := 1 + strings.Count(c.rec.Tariff, "; ")
 	for i := range c.calls {
 		call := &c.calls[i]
-		if r.q.Prices != nil && call.usage.Known() {
+		if r.q.Prices != nil && call.usage.IsReported() {
 			cost, known := r.q.Prices.cost(call, tariffs > len(c.calls), c.rec.Start)
 			if !known {
 				c.unjudged(PriceFacts)

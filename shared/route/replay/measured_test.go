@@ -41,9 +41,9 @@ func TestStrategiesByFiguresAreSimulated(t *testing.T) {
 			targets += `,{"provider":"openai","api_key":"k","override_params":{"model":"` + m + `"}}`
 		}
 		tree := compiled(t, []byte(`{"strategy":{"mode":"`+c.mode+`"},"targets":[`+targets[1:]+`]}`))
-		run := New(Question{Config: &Config{Tree: tree}}, bookMeans{})
+		run := New(Changes{Config: &Config{Tree: tree}}, bookMeans{})
 		for i := range all {
-			if err := run.Take(context.Background(), &all[i], Bodies{}); err != nil {
+			if err := run.Simulate(context.Background(), &all[i], Bodies{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -69,14 +69,14 @@ func TestStrategiesByFiguresAreSimulated(t *testing.T) {
 func TestChoicesByFiguresAreReproduced(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	tree := compiled(t, []byte(`{"strategy":{"mode":"latency"},"targets":[{"provider":"openai","api_key":"k"},{"provider":"openai","api_key":"k"},{"provider":"openai","api_key":"k"}]}`))
-	run := New(Question{Config: &Config{Tree: tree, ID: "c", Version: 2}}, bookMeans{})
+	run := New(Changes{Config: &Config{Tree: tree, ID: "c", Version: 2}}, bookMeans{})
 	for i := range 50 {
 		index := rnd.IntN(3)
 		path := fmt.Sprintf("config.targets[%d]", index)
 		rec := usage.Record{ID: fmt.Sprintf("%026d", i), Start: noon.Add(time.Duration(i) * time.Second), Workspace: "w", RequestModel: "gpt-4o", Model: "gpt-4o", Provider: "openai", OptionIndex: path, ConfigID: "c", ConfigVersion: 2,
 			ClientStatus: 200, Priced: true, Attempts: []usage.Attempt{{Provider: "openai", Model: "gpt-4o", OptionIndex: path, Status: 200, Latency: time.Second}},
 			Measured: []usage.Measured{{Path: "config", By: route.ModeLatency, Index: index, Reason: usage.ReasonBest}}}
-		if err := run.Take(context.Background(), &rec, Bodies{}); err != nil {
+		if err := run.Simulate(context.Background(), &rec, Bodies{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,7 +24,7 @@ var archived = flag.Int("records", 10_000, "how many records TestTheArchiveIsRep
 
 // decided makes the n-th request of an archive: routed by a config, charged by a price,
 // and rejected where its user has had 20 in this hour.
-func decided(rnd *rand.Rand, q *Question, own *pricing.Custom, had map[string]int, n int, each time.Duration) usage.Record {
+func decided(rnd *rand.Rand, q *Changes, own *pricing.Custom, had map[string]int, n int, each time.Duration) usage.Record {
 	rec := serve(rnd, q.Config.Tree, nil, n)
 	rec.Start = noon.Add(time.Duration(n) * each).Truncate(time.Microsecond)
 	rec.ConfigID, rec.ConfigVersion = q.Config.ID, q.Config.Version
@@ -69,7 +69,7 @@ func TestTheArchiveIsReplayed(t *testing.T) { // alone: it counts the memory of 
 		t.Fatal(bad, wrong)
 	}
 	l := limitOf(t, `{"replaces":"policy","type":"requests","unit":"rph","value":20,"conditions":[{"key":"metadata.user","value":"*"}],"group_by":[{"key":"metadata.user"}]}`, true)
-	q := Question{Config: &Config{Tree: compiled(t, []byte(config)), ID: "c", Version: 1}, Prices: prices, Limits: []*Limit{l}}
+	q := Changes{Config: &Config{Tree: compiled(t, []byte(config)), ID: "c", Version: 1}, Prices: prices, Limits: []*Limit{l}}
 	rnd, had := rand.New(rand.NewPCG(1, 2)), map[string]int{}
 	var refused int64
 	batch := make([]usage.Record, 0, 1000)
@@ -104,7 +104,7 @@ func TestTheArchiveIsReplayed(t *testing.T) { // alone: it counts the memory of 
 				t.Fatalf("%s comes behind %s", rec.Start, last)
 			}
 			last = rec.Start
-			return true, run.Take(t.Context(), rec, Bodies{})
+			return true, run.Simulate(t.Context(), rec, Bodies{})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ func TestTheSamePriceChargesTheSame(t *testing.T) {
 		if len(bad)+len(wrong) > 0 {
 			t.Fatal(bad, wrong)
 		}
-		run := New(Question{Prices: p}, installation{})
+		run := New(Changes{Prices: p}, installation{})
 		for n := range 20 {
 			rec := plain(n)
 			rec.Cost, rec.Usage = 0, pricing.Usage{}
@@ -32,9 +32,9 @@ func TestTheSamePriceChargesTheSame(t *testing.T) {
 					a.Usage.Set([]pricing.Class{pricing.Input, pricing.CacheRead, pricing.Output, pricing.Reasoning, pricing.Requests}[rnd.IntN(5)], rnd.Int64N(1<<rnd.IntN(24)))
 				}
 				a.Cost = own.Price(pricing.Options{}).Cost(a.Usage)
-				rec.Cost, rec.Usage = rec.Cost+a.Cost, rec.Usage.Plus(a.Usage)
+				rec.Cost, rec.Usage = rec.Cost+a.Cost, rec.Usage.Sum(a.Usage)
 			}
-			if err := run.Take(t.Context(), rec, Bodies{}); err != nil {
+			if err := run.Simulate(t.Context(), rec, Bodies{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -71,7 +71,7 @@ func TestOtherPrices(t *testing.T) {
 				rec.Attempts[0].Usage.Set(pricing.Images, 1)
 			}
 		}
-		got := take(t, Question{Prices: p}, installation{}, records...)
+		got := take(t, Changes{Prices: p}, installation{}, records...)
 		if d := got.After.Cost - c.cents; d > 1e-9 || d < -1e-9 || got.unjudged() != c.unjudged || (got.requests("repriced") == 10) != (got.After.Cost != got.Before.Cost) {
 			t.Errorf("%s: %+v", name, got)
 		}

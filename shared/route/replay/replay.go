@@ -28,8 +28,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// Question contains the changes to simulate. The zero value changes nothing.
-type Question struct {
+// Changes contains the changes to simulate. The zero value changes nothing.
+type Changes struct {
 	Prices *Prices  // nil: as charged
 	Config *Config  // nil: as routed
 	Limits []*Limit // beside those that refused requests; see Limit.Replaces
@@ -51,8 +51,8 @@ type Target struct {
 	Model    string
 }
 
-// Means look up saved providers and present prices.
-type Means interface {
+// Deps look up saved providers and present prices.
+type Deps interface {
 	// Saved finds a saved provider of a workspace by its slug or id.
 	Saved(ctx context.Context, workspace, name string) (slug, provider string, ok bool, err error)
 	// Price is the price of a target in a workspace; false: it has no price.
@@ -61,30 +61,30 @@ type Means interface {
 
 // Reasons why a request, or a part of it, could not be judged.
 const (
-	NotRouted     = "not_routed"         // it reached no target
-	Cached        = "cached"             // the cache answered
-	Parameters    = "parameters"         // a condition reads a member of the body that records do not have
-	NoTarget      = "no_target"          // the config gives it no target
-	NotHere       = "unknown_provider"   // the config names a saved provider that does not exist
-	NotReproduced = "not_reproduced"     // it was routed by this very config, but the record lacks data to find the same target
-	UsageUnknown  = "usage_unknown"      // it is not known what it would have used
-	PriceUnknown  = "unknown_price"      // the model has no price, or not for everything that was used
-	PriceFacts    = "price_facts"        // the price depends on something that the record does not have, or on several models
-	LimitUnknown  = "limit_not_recorded" // the record does not contain which limit rejected it, or how much it needed
-	BodyUnknown   = "no_body"            // guardrails need a body that was not stored, or cannot be read
+	NotRouted       = "not_routed"         // it reached no target
+	Cached          = "cached"             // the cache answered
+	Parameters      = "parameters"         // a condition reads a member of the body that records do not have
+	NoTarget        = "no_target"          // the config gives it no target
+	MissingProvider = "unknown_provider"   // the config names a saved provider that does not exist
+	NotReproduced   = "not_reproduced"     // it was routed by this very config, but the record lacks data to find the same target
+	UsageUnknown    = "usage_unknown"      // it is not known what it would have used
+	PriceUnknown    = "unknown_price"      // the model has no price, or not for everything that was used
+	PriceFacts      = "price_facts"        // the price depends on something that the record does not have, or on several models
+	LimitUnknown    = "limit_not_recorded" // the record does not contain which limit rejected it, or how much it needed
+	BodyUnknown     = "no_body"            // guardrails need a body that was not stored, or cannot be read
 )
 
 // Run is one simulation. It must not be used by several goroutines at once.
 type Run struct {
-	q       Question
-	means   Means
+	q       Changes
+	means   Deps
 	sums    sums
 	buckets int // counters of all limits
 	figures figures
 }
 
 // New begins a simulation.
-func New(q Question, m Means) *Run {
+func New(q Changes, m Deps) *Run {
 	r := &Run{q: q, means: m}
 	r.figures.begin()
 	r.sums.begin(&q)
@@ -131,9 +131,9 @@ func (c *course) unjudged(why string) {
 	c.open = append(c.open, why)
 }
 
-// Take simulates one request, with its bodies if they are needed. Errors come from means,
+// Simulate simulates one request, with its bodies if they are needed. Errors come from means,
 // or are a 400 if limits have too many counters.
-func (r *Run) Take(ctx context.Context, rec *usage.Record, bodies Bodies) error {
+func (r *Run) Simulate(ctx context.Context, rec *usage.Record, bodies Bodies) error {
 	c := &course{rec: rec, bodies: bodies}
 	c.recorded()
 	r.figures.until(rec.Start)
@@ -171,7 +171,7 @@ func (c *course) recorded() {
 		if last := &c.calls[n-1]; last.path == rec.OptionIndex {
 			c.was = last.Target
 		}
-	case rec.Usage.Known() && !hit(rec): // a client reported it
+	case rec.Usage.IsReported() && !hit(rec): // a client reported it
 		c.was.Model = rec.AnsweringModel()
 		c.calls, c.rest = []call{{c.was, rec.OptionIndex, rec.Usage, rec.Cost}}, 0
 	}

@@ -55,7 +55,7 @@ type try struct {
 // walk gives the targets in their order, or the reason why there are none.
 func (r *Run) walk(ctx context.Context, c *course, p *past) (tried []try, open string, err error) {
 	rec := c.rec
-	w := r.q.Config.Tree.Start(route.Context{Metadata: rec.Metadata, Params: p.param, Path: rec.Path, Breakers: p, Past: p, Measures: r.measures(ctx, c)})
+	w := r.q.Config.Tree.Start(route.Context{Metadata: rec.Metadata, Params: p.param, Path: rec.Path, Breakers: p, Earlier: p, Measures: r.measures(ctx, c)})
 	outcome := route.Outcome{}
 	for range maxTries {
 		leaf, f := w.Next(outcome)
@@ -71,12 +71,12 @@ func (r *Run) walk(ctx context.Context, c *course, p *past) (tried []try, open s
 		}
 		tried = append(tried, try{t, leaf.Path})
 		if open = ""; !ok {
-			open, outcome = NotHere, route.Outcome{Status: http.StatusNotFound, Refused: true}
+			open, outcome = MissingProvider, route.Outcome{Status: http.StatusNotFound, Rejected: true}
 			continue
 		}
 		outcome = p.outcome(leaf.Path, t)
 	}
-	w.Abandon()
+	w.End()
 	if len(tried) == 0 {
 		return nil, NoTarget, nil
 	}
@@ -174,7 +174,7 @@ func (c *course) answer() pricing.Usage {
 // callTarget makes a target give the answer that another one gave.
 func (r *Run) callTarget(ctx context.Context, c *course, t try, used pricing.Usage) error {
 	made := call{t.Target, t.path, used, 0}
-	if !used.Known() {
+	if !used.IsReported() {
 		c.unjudged(UsageUnknown)
 		c.calls = append(c.calls, made)
 		return nil
@@ -241,8 +241,8 @@ func (p *past) Number(path string) uint32 {
 	return uint32((n ^ n>>33) >> 32)
 }
 
-// Remembered returns the target to which an earlier request with the same values was sent.
-func (p *past) Remembered(path string) (int, bool) {
+// StickyIndex returns the target to which an earlier request with the same values was sent.
+func (p *past) StickyIndex(path string) (int, bool) {
 	for i := len(p.rec.Draws) - 1; i >= 0; i-- {
 		if d := &p.rec.Draws[i]; d.Path == path && d.Sticky == usage.StickyReused {
 			return d.Index, true
@@ -278,7 +278,7 @@ func (p *past) outcome(path string, t Target) route.Outcome {
 	}
 	for i := range rec.Skips {
 		if s := &rec.Skips[i]; s.Path == path && s.Reason == usage.SkipRejected {
-			o.Status, o.Refused, called = s.Status, true, true
+			o.Status, o.Rejected, called = s.Status, true, true
 		}
 	}
 	if called && path == rec.OptionIndex {
@@ -300,8 +300,8 @@ func statusOf(a *usage.Attempt) int {
 	return http.StatusBadGateway
 }
 
-// Quiet, State, Claim, Release and Record implement Breakers with the states in the record.
-func (p *past) Quiet() bool { return len(p.rec.Breakers) == 0 }
+// AllClosed, State, Claim, Release and Record implement Breakers with the states in the record.
+func (p *past) AllClosed() bool { return len(p.rec.Breakers) == 0 }
 
 func (p *past) State(path string) route.State {
 	for i := range p.rec.Breakers {

@@ -94,7 +94,7 @@ type circuits struct {
 	states map[string]route.State
 }
 
-func (c *circuits) Quiet() bool { return false }
+func (c *circuits) AllClosed() bool { return false }
 func (c *circuits) State(path string) route.State {
 	s, ok := c.states[path]
 	if !ok {
@@ -134,8 +134,8 @@ func serve(rnd *rand.Rand, tree *route.Tree, sticky route.Sticky, n int) *usage.
 		}
 		rec.Model = model
 		if rnd.IntN(8) == 0 {
-			outcome.Refused, outcome.Status = true, 446
-			w.Refused("guardrail_denied", 446)
+			outcome.Rejected, outcome.Status = true, 446
+			w.Reject("guardrail_denied", 446)
 			rec.ClientStatus, rec.ErrorCode = 446, "guardrail_denied"
 			continue
 		}
@@ -154,13 +154,13 @@ func serve(rnd *rand.Rand, tree *route.Tree, sticky route.Sticky, n int) *usage.
 				a.Cost = pricing.NanoDollars(rnd.IntN(1e6))
 			}
 			rec.Attempts = append(rec.Attempts, a)
-			rec.Usage, rec.Cost = rec.Usage.Plus(a.Usage), rec.Cost+a.Cost
+			rec.Usage, rec.Cost = rec.Usage.Sum(a.Usage), rec.Cost+a.Cost
 		}
 		rec.ClientStatus, rec.ErrorCode = outcome.Status, ""
 		rec.ClientGone = rnd.IntN(20) == 0
 		outcome.Final = rec.ClientGone || rec.Stream && outcome.Status == 200
 	}
-	rec.Draws, rec.Breakers, rec.Matches, rec.Skips, rec.Mode = w.Draws(nil), w.Breakers(nil), w.Matches(nil), w.Skips(nil), tree.Mode()
+	rec.Draws, rec.Breakers, rec.Matches, rec.Skips, rec.Mode = w.AppendDraws(nil), w.Breakers(nil), w.Matches(nil), w.Skips(nil), tree.Mode()
 	return rec
 }
 
@@ -174,7 +174,7 @@ func TestTheSameConfigRoutesTheSame(t *testing.T) {
 		raw, _ := json.Marshal(config(rnd, 3))
 		tree := compiled(t, raw)
 		sticky := route.NewPicks(func() time.Time { return noon }).Of("o", "w", "c")
-		run := New(Question{Config: &Config{Tree: tree}}, installation{})
+		run := New(Changes{Config: &Config{Tree: tree}}, installation{})
 		for n := range 40 {
 			rec := serve(rnd, tree, sticky, n)
 			c := &course{rec: rec}
@@ -192,7 +192,7 @@ func TestTheSameConfigRoutesTheSame(t *testing.T) {
 			if c.is != c.was || len(c.open) > 0 || c.cost != rec.Cost || !slices.Equal(c.calls, before) {
 				t.Fatalf("seed %d, request %d by %s:\n%+v\nis %+v, was %+v, %v, cost %d was %d,\ncalls %v\nwere %v", seed, n, raw, *rec, c.is, c.was, c.open, c.cost, rec.Cost, c.calls, before)
 			}
-			if err := run.Take(t.Context(), rec, Bodies{}); err != nil {
+			if err := run.Simulate(t.Context(), rec, Bodies{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -209,11 +209,11 @@ func TestTheSameConfigRoutesTheSame(t *testing.T) {
 }
 
 // take runs records through a question.
-func take(t *testing.T, q Question, m Means, records ...*usage.Record) *Result {
+func take(t *testing.T, q Changes, m Deps, records ...*usage.Record) *Result {
 	t.Helper()
 	run := New(q, m)
 	for _, rec := range records {
-		if err := run.Take(t.Context(), rec, Bodies{}); err != nil {
+		if err := run.Simulate(t.Context(), rec, Bodies{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -272,7 +272,7 @@ func TestAnotherConfigMovesRequests(t *testing.T) {
 		"no price":             {`{"provider":"@p0","override_params":{"model":"unpriced"}}`, 100, 0, "unknown_price 100"},
 		"a fallback behind it": {`{"strategy":{"mode":"fallback"},"targets":[{"provider":"@p0"},{"provider":"@p1"}]}`, 0, 3e-4, ""},
 	} {
-		got := take(t, Question{Config: &Config{Tree: compiled(t, []byte(c.config))}}, installation{missing: "gone"}, many(100)...)
+		got := take(t, Changes{Config: &Config{Tree: compiled(t, []byte(c.config))}}, installation{missing: "gone"}, many(100)...)
 		if got.requests("moved") != c.moved || got.unjudged() != c.unjudged || got.Before.Cost != 3e-4 || got.After.Requests != 100 {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -281,7 +281,7 @@ func TestAnotherConfigMovesRequests(t *testing.T) {
 		}
 	}
 	// Shares: a request goes the same way each time, and one in four goes elsewhere.
-	q := Question{Config: &Config{Tree: compiled(t, []byte(`{"strategy":{"mode":"loadbalance"},"targets":[{"provider":"@p0","weight":3},{"provider":"@p1","weight":1}]}`))}}
+	q := Changes{Config: &Config{Tree: compiled(t, []byte(`{"strategy":{"mode":"loadbalance"},"targets":[{"provider":"@p0","weight":3},{"provider":"@p1","weight":1}]}`))}}
 	a, b := take(t, q, installation{}, many(4000)...), take(t, q, installation{}, many(4000)...)
 	if n := a.requests("moved"); n < 900 || n > 1100 || b.requests("moved") != n {
 		t.Errorf("%d and %d of 4000 moved", n, b.requests("moved"))

@@ -29,7 +29,7 @@ type Result struct {
 	Differences  []Difference  `json:"differences" doc:"Kinds of differences."`
 	Limits       []LimitSum    `json:"limits" doc:"The simulated limits, in order."`
 	Guardrails   []CheckSum    `json:"guardrails" doc:"The simulated checks, in order."`
-	Unjudged     []Open        `json:"unjudged" doc:"Parts that could not be simulated, which count as recorded."`
+	Unjudged     []Undecided   `json:"unjudged" doc:"Parts that could not be simulated, which count as recorded."`
 }
 
 // Total sums up requests.
@@ -118,8 +118,8 @@ type CheckSum struct {
 	Not    string `json:"not_run" doc:"Why it was not run; empty: it was run."`
 }
 
-// Open is why something could not be judged.
-type Open struct {
+// Undecided is why something could not be judged.
+type Undecided struct {
 	Reason   string   `json:"reason" enum:"not_routed,cached,parameters,no_target,unknown_provider,not_reproduced,usage_unknown,unknown_price,price_facts,limit_not_recorded,no_body"`
 	Requests int64    `json:"requests"`
 	Logs     []string `json:"log_ids" doc:"The first 10 of them."`
@@ -131,13 +131,13 @@ type sums struct {
 	before, after Total
 	models        map[[2]string]*ModelSum
 	differences   map[string]*Difference
-	open          map[string]*Open
+	open          map[string]*Undecided
 	limits        []*Limit
 	checks        *Checks
 }
 
-func (s *sums) begin(q *Question) {
-	*s = sums{models: map[[2]string]*ModelSum{}, differences: map[string]*Difference{}, open: map[string]*Open{}, limits: q.Limits, checks: q.Checks}
+func (s *sums) begin(q *Changes) {
+	*s = sums{models: map[[2]string]*ModelSum{}, differences: map[string]*Difference{}, open: map[string]*Undecided{}, limits: q.Limits, checks: q.Checks}
 }
 
 // kinds are the differences, in the order of the result.
@@ -169,7 +169,7 @@ func (s *sums) add(c *course) {
 	for _, why := range c.open {
 		o := s.open[why]
 		if o == nil {
-			o = &Open{Reason: why, Logs: []string{}}
+			o = &Undecided{Reason: why, Logs: []string{}}
 			s.open[why] = o
 		}
 		if o.Requests++; len(o.Logs) < maxExamples {
@@ -274,7 +274,7 @@ func cents(n pricing.NanoDollars) float64 { return float64(n) / float64(pricing.
 // Result is the result so far.
 func (r *Run) Result() *Result {
 	s := &r.sums
-	out := &Result{Before: s.before, After: s.after, Models: s.byModel(), Differences: []Difference{}, Limits: []LimitSum{}, Guardrails: []CheckSum{}, Unjudged: []Open{}}
+	out := &Result{Before: s.before, After: s.after, Models: s.byModel(), Differences: []Difference{}, Limits: []LimitSum{}, Guardrails: []CheckSum{}, Unjudged: []Undecided{}}
 	for _, t := range []*Total{&out.Before, &out.After} {
 		t.Cost, t.Unit, t.USD = cents(t.cost), pricing.CostUnit, t.cost.USD()
 		if t.timed > 0 {

@@ -34,8 +34,8 @@ type Set uint16
 // Has reports whether the set contains a position.
 func (s Set) Has(at int) bool { return s&(1<<at) != 0 }
 
-// With returns the set with a further position.
-func (s Set) With(at int) Set { return s | 1<<at }
+// Add returns the set with a further position.
+func (s Set) Add(at int) Set { return s | 1<<at }
 
 // Count returns the number of positions.
 func (s Set) Count() int { return bits.OnesCount16(uint16(s)) }
@@ -191,8 +191,8 @@ func (r *Ring) Pick(list []Entry, tried Set, number uint32) (int, bool) {
 	return pick(list, states, tried, r.board.now().UnixMilli(), number)
 }
 
-// Refuse records that the provider answered 401.
-func (r *Ring) Refuse(ctx context.Context, id string) {
+// MarkRejected records that the provider answered 401.
+func (r *Ring) MarkRejected(ctx context.Context, id string) {
 	now := r.board.now()
 	r.mu.Lock()
 	s := r.states[id]

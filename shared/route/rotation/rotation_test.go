@@ -30,16 +30,16 @@ func TestPickPrefersUsableCredentials(t *testing.T) {
 			states[i].refused = rapid.SampledFrom([]int64{0, 0, 7}).Draw(t, "refused")
 			states[i].rests = rapid.SampledFrom([]int64{0, now - 1, now + 1, now + 50}).Draw(t, "rests")
 			if rapid.IntRange(0, 3).Draw(t, "tried") == 0 {
-				tried = tried.With(i)
+				tried = tried.Add(i)
 			}
 			switch {
 			case tried.Has(i) || states[i].refused != 0:
 			case states[i].rests > now:
-				resting = resting.With(i)
+				resting = resting.Add(i)
 			case list[i].Weight > 0:
-				usable = usable.With(i)
+				usable = usable.Add(i)
 			default:
-				spare = spare.With(i)
+				spare = spare.Add(i)
 			}
 		}
 		at, ok := pick(list, states, tried, now, rapid.Uint32().Draw(t, "number"))
@@ -120,7 +120,7 @@ var (
 func picked(r *Ring) (s Set) {
 	for i := range uint32(16) {
 		if at, ok := r.Pick(two, 0, i<<28); ok {
-			s = s.With(at)
+			s = s.Add(at)
 		}
 	}
 	return s
@@ -134,7 +134,7 @@ func TestARefusedCredentialIsLeftOutEverywhereUntilTested(t *testing.T) {
 	if got := picked(other.Of(ctx, scope, "i")); got != 0b11 {
 		t.Fatalf("at first %b", got)
 	}
-	one.Of(ctx, scope, "i").Refuse(ctx, "a")
+	one.Of(ctx, scope, "i").MarkRejected(ctx, "a")
 	if got := picked(one.Of(ctx, scope, "i")); got != 0b10 {
 		t.Errorf("after the refusal %b", got)
 	}
@@ -164,7 +164,7 @@ func TestARefusedCredentialIsLeftOutEverywhereUntilTested(t *testing.T) {
 	}
 	// All rejected: none is left.
 	for _, id := range []string{"a", "b"} {
-		one.Of(ctx, scope, "i").Refuse(ctx, id)
+		one.Of(ctx, scope, "i").MarkRejected(ctx, id)
 	}
 	if _, ok := one.Of(ctx, scope, "i").Pick(two, 0, 0); ok {
 		t.Error("a refused credential is used")
@@ -204,7 +204,7 @@ func TestALimitedCredentialRests(t *testing.T) {
 	if at, ok := r.Pick(two, 0, 0); !ok || at != 1 {
 		t.Errorf("%d, %t", at, ok)
 	}
-	if _, ok := r.Pick(two, Set(0).With(1), 0); ok {
+	if _, ok := r.Pick(two, Set(0).Add(1), 0); ok {
 		t.Error("a resting credential is called as a second one")
 	}
 }

@@ -44,11 +44,11 @@ type Provider struct {
 
 	record resource.Record // of the integration, with its sealed secrets
 	moves  bool            // a secret manager contains the address, so that none is cached
-	opened atomic.Pointer[Opened]
+	opened atomic.Pointer[OpenCredential]
 }
 
-// Opened is a credential ready for use. It is shared and never changed.
-type Opened struct {
+// OpenCredential is a credential ready for use. It is shared and never changed.
+type OpenCredential struct {
 	*provider.Credential                              // the first one, if there are several
 	Credentials          []rotation.Entry             // if there are several; nil otherwise
 	ModelHeaders         map[string]map[string]string // custom headers of models with a host of their own, by slug
@@ -57,18 +57,18 @@ type Opened struct {
 }
 
 // Users remembers who else uses a credential. It is safe for concurrent use.
-type Users struct{ Known atomic.Pointer[Uses] }
+type Users struct{ Current atomic.Pointer[Uses] }
 
 // Uses are the most recently read workspaces that use a credential.
 type Uses struct {
 	Prints  []string // fingerprints of the credentials
 	Places  []string // the partitions of its objects
-	Others  bool     // another workspace uses it
+	Shared  bool     // another workspace uses it
 	LastUse time.Time
 }
 
-// Means are what credentials are opened with.
-type Means struct {
+// Deps are what credentials are opened with.
+type Deps struct {
 	Sealer  seal.Sealer
 	Secrets *provider.Secrets
 	View    *resource.View
@@ -187,8 +187,8 @@ func (s *Provider) readPrices() error {
 	return nil
 }
 
-// Ready gives a credential that was opened before; nil: it must be opened now.
-func (s *Provider) Ready(now time.Time) *Opened {
+// Cached gives a credential that was opened before; nil: it must be opened now.
+func (s *Provider) Cached(now time.Time) *OpenCredential {
 	if o := s.opened.Load(); o != nil && (o.until.IsZero() || now.Before(o.until)) {
 		return o
 	}
@@ -197,13 +197,13 @@ func (s *Provider) Ready(now time.Time) *Opened {
 
 // Open gives the provider's credential. It is unsealed once, and filled by secret managers
 // again whenever their values are due.
-func (s *Provider) Open(ctx context.Context, m *Means) (*Opened, error) {
+func (s *Provider) Open(ctx context.Context, m *Deps) (*OpenCredential, error) {
 	was := s.opened.Load()
-	if ready := s.Ready(m.Now); ready != nil {
+	if ready := s.Cached(m.Now); ready != nil {
 		return ready, nil
 	}
 	var values map[string]string
-	now := &Opened{}
+	now := &OpenCredential{}
 	if mappings := s.Integration.SecretMappings; len(mappings) > 0 && m.Rehearsing {
 		values = madeUp(mappings)
 	} else if len(mappings) > 0 {
@@ -229,7 +229,7 @@ func (s *Provider) Open(ctx context.Context, m *Means) (*Opened, error) {
 		}
 	}
 	key := string(secrets[provider.SecretKey])
-	provider.Fill(values, &key, fields)
+	provider.ReplaceMapped(values, &key, fields)
 	cred := provider.CredentialFromConfig(s.Provider, key, fields)
 	if now.Credentials = rotating(cred, s.Integration.Credentials, secrets); len(now.Credentials) > 0 {
 		cred = *now.Credentials[0].Credential
@@ -270,13 +270,13 @@ func madeUp(mappings []provider.SecretMapping) map[string]string {
 	return values
 }
 
-// Refused reports that the provider rejected the credential. A secret manager may contain a
+// MarkRejected reports that the provider rejected the credential. A secret manager may contain a
 // newer one, which is then fetched.
-func (s *Provider) Refused(ctx context.Context, m *Means) {
+func (s *Provider) MarkRejected(ctx context.Context, m *Deps) {
 	if len(s.Integration.SecretMappings) == 0 {
 		return
 	}
-	m.Secrets.Doubt(ctx, m.View, m.Scope, s.Integration.SecretMappings)
+	m.Secrets.MarkRejected(ctx, m.View, m.Scope, s.Integration.SecretMappings)
 	s.opened.Store(nil)
 }
 
@@ -347,12 +347,12 @@ func (s Prices) Find(model string, o pricing.Options) (name string, p pricing.Pr
 			model = m.BaseModelSlug
 		}
 	}
-	p, ok = s.Listed(model, o)
+	p, ok = s.ListPrice(model, o)
 	return model, p, ok
 }
 
-// Listed returns the price of a model for which the integration sets none.
-func (s Prices) Listed(model string, o pricing.Options) (p pricing.Price, ok bool) {
+// ListPrice returns the price of a model for which the integration sets none.
+func (s Prices) ListPrice(model string, o pricing.Options) (p pricing.Price, ok bool) {
 	if p, ok = s.By.Price(s.List, s.Of, model, o); !ok {
 		return p, false
 	}

@@ -23,8 +23,8 @@ type Address struct {
 	Secrets []string
 }
 
-// Moved reports whether the change sends requests to another host.
-func (a *Address) Moved() bool {
+// Changed reports whether the change sends requests to another host.
+func (a *Address) Changed() bool {
 	return strings.TrimRight(a.Was, "/") != strings.TrimRight(a.Now, "/")
 }
 
@@ -83,7 +83,7 @@ func (ch *Change) Check() error {
 func (ch *Change) details() (bad []fault.Detail) {
 	for i := range ch.Addresses {
 		a := &ch.Addresses[i]
-		if !a.Moved() {
+		if !a.Changed() {
 			continue
 		}
 		var retained []string
@@ -119,7 +119,7 @@ func (ch *Change) details() (bad []fault.Detail) {
 func (ch *Change) openAddress(m *Mapping) string {
 	for i := range ch.Addresses {
 		a := &ch.Addresses[i]
-		if a.receives(m.Target) && (a.Moved() && !m.Changed || a.Open && a.Now != "" && (m.Changed || a.Moved())) {
+		if a.receives(m.Target) && (a.Changed() && !m.Changed || a.Open && a.Now != "" && (m.Changed || a.Changed())) {
 			return a.Field
 		}
 	}

@@ -34,8 +34,8 @@ type Options struct {
 	// Key is the ARN (or the id) of the key that wraps. KMS's own yearly rotation does not
 	// change it.
 	Key string
-	// Former are keys that wrapped in the past; they are only used to unwrap.
-	Former []string
+	// FormerKeys are keys that wrapped in the past; they are only used to unwrap.
+	FormerKeys []string
 	// Endpoint is a URL to call instead of the Region's KMS.
 	Endpoint string
 }
@@ -47,7 +47,7 @@ func New(cfg aws.Config, o Options) *Wrapper {
 		cfg.HTTPClient = awshttp.NewBuildableClient()
 	}
 	w := &Wrapper{first: keyID(o.Key), arns: map[seal.KeyID]string{}}
-	for _, arn := range append([]string{o.Key}, o.Former...) {
+	for _, arn := range append([]string{o.Key}, o.FormerKeys...) {
 		w.arns[keyID(arn)] = arn
 	}
 	w.client = kms.NewFromConfig(cfg, func(ko *kms.Options) {

@@ -37,7 +37,7 @@ func start(t *testing.T) *kmstest.Server {
 }
 
 func wrapper(s *kmstest.Server, key string, former ...string) *Wrapper {
-	return New(config(), Options{Key: key, Former: former, Endpoint: s.URL()})
+	return New(config(), Options{Key: key, FormerKeys: former, Endpoint: s.URL()})
 }
 
 func TestContract(t *testing.T) {

@@ -64,7 +64,7 @@ func (r *Reference) OpenTo(workspace string) bool {
 
 // How long values are used.
 const (
-	Fresh    = 5 * time.Minute // used without asking again
+	MaxAge   = 5 * time.Minute // used without asking again
 	MaxStale = 24 * time.Hour  // used while the manager cannot be reached
 
 	again       = 15 * time.Second // between tries while a value is stale
@@ -164,7 +164,7 @@ func (r *Resolver) Value(ctx context.Context, s *Source) (*Value, time.Time, err
 	if e != nil && e.print != s.Print {
 		e = nil
 	}
-	if e != nil && now.Before(e.next) && e.next.Sub(now) <= Fresh {
+	if e != nil && now.Before(e.next) && e.next.Sub(now) <= MaxAge {
 		r.mu.Unlock()
 		return e.value, e.next, e.failed
 	}
@@ -191,9 +191,9 @@ func (r *Resolver) Value(ctx context.Context, s *Source) (*Value, time.Time, err
 	}
 }
 
-// Doubt makes the next use call the manager early, because the receiver of the secret rejected
+// MarkRejected makes the next use call the manager early, because the receiver of the secret rejected
 // it: it may have been replaced.
-func (r *Resolver) Doubt(s *Source) {
+func (r *Resolver) MarkRejected(s *Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
@@ -216,7 +216,7 @@ func (r *Resolver) run(ctx context.Context, at place, s *Source, c *call) {
 	if r.flight[at] == c {
 		delete(r.flight, at)
 	}
-	e := &entry{print: s.Print, value: value, fetched: now, next: now.Add(Fresh), until: now.Add(MaxStale)}
+	e := &entry{print: s.Print, value: value, fetched: now, next: now.Add(MaxAge), until: now.Add(MaxStale)}
 	if err != nil {
 		e = r.failed(at, s, err, now)
 	}

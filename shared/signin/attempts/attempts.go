@@ -16,8 +16,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Bound is the number of attempts per subject and window.
-type Bound struct {
+// Limit is the number of attempts per subject and window.
+type Limit struct {
 	Name string // name of the attempted action
 	Most int64
 	Take int64 // number of attempts that a process reserves at a time
@@ -48,8 +48,8 @@ type Counter struct {
 	held map[string]*held
 }
 
-// Try counts one attempt. It returns a fault if there were too many.
-func (c *Counter) Try(ctx context.Context, b Bound, subject string, now time.Time) error {
+// Count counts one attempt. It returns a fault if there were too many.
+func (c *Counter) Count(ctx context.Context, b Limit, subject string, now time.Time) error {
 	window := now.UnixNano() / int64(b.Each)
 	until := time.Unix(0, (window+1)*int64(b.Each))
 	name := b.row(window, subject)
@@ -74,8 +74,8 @@ func (c *Counter) Try(ctx context.Context, b Bound, subject string, now time.Tim
 }
 
 // Exhausted returns an error if a subject has no attempts left in this window. It counts
-// nothing, so that only attempts that fail need to be counted with Try; b.Take should be 1.
-func (c *Counter) Exhausted(ctx context.Context, b Bound, subject string, now time.Time) error {
+// nothing, so that only attempts that fail need to be counted with Count; b.Take should be 1.
+func (c *Counter) Exhausted(ctx context.Context, b Limit, subject string, now time.Time) error {
 	window := now.UnixNano() / int64(b.Each)
 	it, _, err := c.Store.Table(store.Keys).Get(ctx, store.Credential(kind, b.row(window, subject)), true)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Counter) Exhausted(ctx context.Context, b Bound, subject string, now ti
 }
 
 // row returns the name of a subject's count in a window.
-func (b Bound) row(window int64, subject string) string {
+func (b Limit) row(window int64, subject string) string {
 	sum := sha256.Sum256([]byte(b.Name + "\x00" + strconv.FormatInt(window, 10) + "\x00" + subject))
 	return hex.EncodeToString(sum[:])
 }

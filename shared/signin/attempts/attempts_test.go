@@ -27,7 +27,7 @@ func open(t *testing.T) store.Store {
 func TestProcessesShareOneLimit(t *testing.T) {
 	t.Parallel()
 	s, now := open(t), time.Unix(1_900_000_000, 0)
-	b := Bound{Name: "x", Most: 23, Take: 5, Each: time.Minute}
+	b := Limit{Name: "x", Most: 23, Take: 5, Each: time.Minute}
 	processes := []*Counter{{Store: s}, {Store: s}, {Store: s}}
 	var through atomic.Int64
 	var wg sync.WaitGroup
@@ -35,7 +35,7 @@ func TestProcessesShareOneLimit(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			switch err := processes[i%3].Try(context.Background(), b, "192.0.2.1", now); {
+			switch err := processes[i%3].Count(context.Background(), b, "192.0.2.1", now); {
 			case err == nil:
 				through.Add(1)
 			case !fault.Is(err, fault.RateLimited) || fault.From(err).RetryAfter <= 0 || fault.From(err).RetryAfter > time.Minute:
@@ -47,13 +47,13 @@ func TestProcessesShareOneLimit(t *testing.T) {
 	if n := through.Load(); n != b.Most {
 		t.Errorf("%d of %d", n, b.Most)
 	}
-	if err := processes[0].Try(context.Background(), b, "192.0.2.2", now); err != nil {
+	if err := processes[0].Count(context.Background(), b, "192.0.2.2", now); err != nil {
 		t.Errorf("another address: %v", err)
 	}
-	if err := processes[0].Try(context.Background(), Bound{Name: "y", Most: 1, Take: 1, Each: time.Minute}, "192.0.2.1", now); err != nil {
+	if err := processes[0].Count(context.Background(), Limit{Name: "y", Most: 1, Take: 1, Each: time.Minute}, "192.0.2.1", now); err != nil {
 		t.Errorf("another thing: %v", err)
 	}
-	if err := processes[1].Try(context.Background(), b, "192.0.2.1", now.Add(time.Minute)); err != nil {
+	if err := processes[1].Count(context.Background(), b, "192.0.2.1", now.Add(time.Minute)); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}
 }
@@ -79,9 +79,9 @@ func (t table) Update(ctx context.Context, u store.Update) (before, after store.
 func TestMostAttemptsWriteNothing(t *testing.T) {
 	t.Parallel()
 	w := &writes{Store: open(t)}
-	c, b, now := &Counter{Store: w}, Bound{Name: "x", Most: 100, Take: 10, Each: time.Minute}, time.Unix(1_900_000_000, 0)
+	c, b, now := &Counter{Store: w}, Limit{Name: "x", Most: 100, Take: 10, Each: time.Minute}, time.Unix(1_900_000_000, 0)
 	for range 500 {
-		_ = c.Try(context.Background(), b, "a", now)
+		_ = c.Count(context.Background(), b, "a", now)
 	}
 	if n := w.n.Load(); n != 11 {
 		t.Errorf("%d writes for 500 attempts", n)

@@ -45,9 +45,9 @@ func Begin(action string, now time.Time) (value string, cookie *http.Cookie) {
 // Clear returns the cookie that removes the one of an action.
 func Clear(action string) *http.Cookie { return cookieOf(action, "", -1) }
 
-// Take checks that a request comes from the confirmation page of an action, and invalidates its
+// Consume checks that a request comes from the confirmation page of an action, and invalidates its
 // value. It returns a 403 fault otherwise. public is the address of the installation.
-func Take(ctx context.Context, keys store.Table, r *http.Request, public, action, value string, now time.Time) error {
+func Consume(ctx context.Context, keys store.Table, r *http.Request, public, action, value string, now time.Time) error {
 	until, ok := expiry(value)
 	cookie, err := r.Cookie(name(action))
 	if !ok || err != nil || !browser.SameOrigin(r, public) || !now.Before(until) ||

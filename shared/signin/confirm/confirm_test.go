@@ -34,7 +34,7 @@ func TestTakeAcceptsOnlyTheValueOfThePageOnceInItsBrowser(t *testing.T) {
 		for i := 0; i+1 < len(header); i += 2 {
 			r.Header.Set(header[i], header[i+1])
 		}
-		return Take(t.Context(), keys, r, "", action, value, at)
+		return Consume(t.Context(), keys, r, "", action, value, at)
 	}
 	for what, err := range map[string]error{
 		"no value":               take("connect a", "", now, cookie),

@@ -105,8 +105,8 @@ func userCode() string {
 	return string(out)
 }
 
-// Spelled normalizes a typed code. ok is false if it is not a code.
-func Spelled(typed string) (code string, ok bool) {
+// NormalizeCode normalizes a typed code. ok is false if it is not a code.
+func NormalizeCode(typed string) (code string, ok bool) {
 	if len(typed) > 64 {
 		return "", false
 	}
@@ -121,8 +121,8 @@ func Spelled(typed string) (code string, ok bool) {
 	return code, len(code) == userLength
 }
 
-// Shown returns the displayed form of a code.
-func Shown(code string) string { return code[:userLength/2] + "-" + code[userLength/2:] }
+// FormatCode returns the displayed form of a code.
+func FormatCode(code string) string { return code[:userLength/2] + "-" + code[userLength/2:] }
 
 func key(kind, hash string) store.Key { return store.Credential(kind, hash) }
 
@@ -175,7 +175,7 @@ func decode(it store.Item) *Request {
 
 // Find returns the pending request of a typed code.
 func Find(ctx context.Context, s store.Store, typed string, now time.Time) (*Request, error) {
-	code, ok := Spelled(typed)
+	code, ok := NormalizeCode(typed)
 	if !ok {
 		return nil, ErrUnknown
 	}
@@ -229,8 +229,8 @@ func (r *Request) Allow(tx *resource.Tx, by By, workspace string) {
 // Deny stages that a user denies the request.
 func (r *Request) Deny(tx *resource.Tx) { r.stageState(tx, statePending, stateDenied) }
 
-// Take stages that the device receives its credential, which can happen only once.
-func (r *Request) Take(tx *resource.Tx) { r.stageState(tx, stateAllowed, stateTaken) }
+// StageCollected stages that the device receives its credential, which can happen only once.
+func (r *Request) StageCollected(tx *resource.Tx) { r.stageState(tx, stateAllowed, stateTaken) }
 
 // Poll handles a poll of a device. It returns a request that was allowed but not taken. Every
 // other result is one of this package's errors.

@@ -53,7 +53,7 @@ func TestPollIsPendingUntilTheUserDecides(t *testing.T) {
 			t.Errorf("%v: %v", of, err)
 		}
 	}
-	found, err := Find(ctx, s, " "+strings.ToLower(Shown(req.UserCode))+" ", *now)
+	found, err := Find(ctx, s, " "+strings.ToLower(FormatCode(req.UserCode))+" ", *now)
 	if err != nil || found.ClientName != "A client" || found.Wants != APIKey || found.ClientIP != "192.0.2.1" || found.Agent != "x" || !found.Until.Equal(req.Until) {
 		t.Fatalf("%+v %v", found, err)
 	}
@@ -77,7 +77,7 @@ func TestPollIsPendingUntilTheUserDecides(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	take := func() error {
-		return r.Change(ctx, org, func(tx *resource.Tx) error { got.Take(tx); return nil })
+		return r.Change(ctx, org, func(tx *resource.Tx) error { got.StageCollected(tx); return nil })
 	}
 	if err := errors.Join(take()); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestNormalizeCodeAcceptsTypedVariants(t *testing.T) {
 	seen := map[string]bool{}
 	for range 200 {
 		c := userCode()
-		if got, ok := Spelled(Shown(c)); !ok || got != c || seen[c] {
+		if got, ok := NormalizeCode(FormatCode(c)); !ok || got != c || seen[c] {
 			t.Fatalf("%s %s", c, got)
 		}
 		seen[c] = true
@@ -129,7 +129,7 @@ func TestNormalizeCodeAcceptsTypedVariants(t *testing.T) {
 	for typed, want := range map[string]string{
 		"bcdf-ghjk": "BCDFGHJK", "BCDF GHJK": "BCDFGHJK", "BCDFGHJK": "BCDFGHJK", "": "", "BCDF-GHJ": "", "BCDF-GHJKL": "", "ACDF-GHJK": "", "BCDF_GHJK": "", "BCDF-GHJ\x00": "", "BCDF-GHJ\xff": "", "ＢCDF-GHJK": "", strings.Repeat("-", 65): "",
 	} {
-		if got, ok := Spelled(typed); ok != (want != "") || ok && got != want {
+		if got, ok := NormalizeCode(typed); ok != (want != "") || ok && got != want {
 			t.Errorf("%q: %q %t", typed, got, ok)
 		}
 	}
@@ -138,8 +138,8 @@ func TestNormalizeCodeAcceptsTypedVariants(t *testing.T) {
 func FuzzSpelled(f *testing.F) {
 	f.Add("bcdf-ghjk")
 	f.Fuzz(func(t *testing.T, typed string) {
-		code, ok := Spelled(typed)
-		if again, twice := Spelled(code); ok && (!twice || again != code || len(code) != userLength) {
+		code, ok := NormalizeCode(typed)
+		if again, twice := NormalizeCode(code); ok && (!twice || again != code || len(code) != userLength) {
 			t.Errorf("%q: %q %q", typed, code, again)
 		}
 	})

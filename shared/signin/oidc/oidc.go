@@ -51,8 +51,8 @@ type Pending struct {
 	Since time.Time
 }
 
-// Person is the signed-in user according to the identity provider.
-type Person struct {
+// User is the signed-in user according to the identity provider.
+type User struct {
 	Subject, Email      string
 	FirstName, LastName string
 	SessionID           string
@@ -182,7 +182,7 @@ func (c *Client) Begin(ctx context.Context, w *Pending, hint string) (string, er
 
 // Finish validates the parameters of the callback. The error can be shown to users: it contains
 // nothing secret.
-func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*Person, error) {
+func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*User, error) {
 	ctx, cancel := c.context(ctx)
 	defer cancel()
 	p, d, err := c.discover(ctx)
@@ -284,7 +284,7 @@ func (c *Client) verify(ctx context.Context, jwks, raw string) (*coreos.IDToken,
 	return id, nil
 }
 
-func (c *Client) person(ctx context.Context, p *coreos.Provider, d *discoveryFields, w *Pending, token *oauth2.Token) (*Person, error) {
+func (c *Client) person(ctx context.Context, p *coreos.Provider, d *discoveryFields, w *Pending, token *oauth2.Token) (*User, error) {
 	raw, ok := token.Extra("id_token").(string)
 	if !ok || raw == "" {
 		return nil, errors.New("the provider returned no ID token")
@@ -325,7 +325,7 @@ func (c *Client) person(ctx context.Context, p *coreos.Provider, d *discoveryFie
 	if cl.Verified != nil && !bool(*cl.Verified) {
 		return nil, errors.New("the e-mail address is not verified by the provider")
 	}
-	out := &Person{Subject: cl.Subject, Email: cl.Email, FirstName: truncate(cl.GivenName), LastName: truncate(cl.FamilyName), SessionID: cl.SessionID, EndSession: d.EndSession}
+	out := &User{Subject: cl.Subject, Email: cl.Email, FirstName: truncate(cl.GivenName), LastName: truncate(cl.FamilyName), SessionID: cl.SessionID, EndSession: d.EndSession}
 	if c.Renews() {
 		out.Refresh = token.RefreshToken
 	}

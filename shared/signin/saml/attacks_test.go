@@ -13,7 +13,7 @@ import (
 )
 
 // read is what a service makes of a response.
-func read(f *forge) (*saml.Person, error) {
+func read(f *forge) (*saml.User, error) {
 	m, err := saml.Open(f.make())
 	if err != nil {
 		return nil, err

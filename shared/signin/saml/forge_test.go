@@ -98,7 +98,7 @@ type forge struct {
 	encrypt                         func(*forge, string) string
 	bend                            func(string) string // of the whole at the end
 	encode                          func([]byte) string
-	wanted                          saml.Wanted
+	wanted                          saml.Expectation
 	service                         *saml.Service
 }
 
@@ -110,7 +110,7 @@ func newForge(t *testing.T) *forge {
 		name: "ann@example.com", format: "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress", id: "_a1", status: "urn:oasis:names:tc:SAML:2.0:status:Success",
 		method: "urn:oasis:names:tc:SAML:2.0:cm:bearer", signAssertion: true, sigMethod: rsa256, digest: sha256, canonical: excC14N,
 		transforms: `<ds:Transform Algorithm="` + envelope + `"></ds:Transform><ds:Transform Algorithm="` + excC14N + `"></ds:Transform>`,
-		encode:     base64.StdEncoding.EncodeToString, wanted: saml.Wanted{Request: request, Now: now}, service: service(),
+		encode:     base64.StdEncoding.EncodeToString, wanted: saml.Expectation{Request: request, Now: now}, service: service(),
 	}
 }
 

@@ -185,7 +185,7 @@ const (
 var ErrUsed = errors.New("the assertion was used before")
 
 // Use marks an assertion as used. It returns ErrUsed for a second use.
-func Use(ctx context.Context, s store.Store, org string, p *Person) error {
+func Use(ctx context.Context, s store.Store, org string, p *User) error {
 	key := store.Credential(usedKind, identity.HashToken(org+"\x00"+p.Issuer+"\x00"+p.Assertion))
 	err := s.Table(store.Keys).Put(ctx, store.Row{Key: key, Expires: p.NotAfter, Item: store.Item{"org": org}}, store.IfAbsent())
 	if _, there := store.AsCondition(err); there {

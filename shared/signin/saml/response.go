@@ -89,8 +89,8 @@ func plainLine(s string) string {
 	return s[:min(len(s), 100)]
 }
 
-// Wanted contains what a response is checked against.
-type Wanted struct {
+// Expectation contains what a response is checked against.
+type Expectation struct {
 	Request string // id of the request; empty if the response is unsolicited
 	// Fresh requires that the user has authenticated since this time.
 	Fresh bool
@@ -98,8 +98,8 @@ type Wanted struct {
 	Now   time.Time
 }
 
-// Person is the signed-in user according to the identity provider.
-type Person struct {
+// User is the signed-in user according to the identity provider.
+type User struct {
 	Subject, Email      string
 	FirstName, LastName string
 	SessionIndex        string
@@ -118,7 +118,7 @@ func IsUnknownKey(err error) bool {
 }
 
 // Check validates a response. The error can be shown to users: it contains nothing secret.
-func (s *Service) Check(m *Message, w Wanted) (*Person, error) {
+func (s *Service) Check(m *Message, w Expectation) (*User, error) {
 	root, whole := m.root, false
 	keys, err := s.Provider.certificates(w.Now)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Service) Check(m *Message, w Wanted) (*Person, error) {
 
 // addressed compares the response with the request. If the response is not signed, the
 // assertion must contain the same values.
-func (s *Service) addressed(root *etree.Element, w Wanted, signed bool) error {
+func (s *Service) addressed(root *etree.Element, w Expectation, signed bool) error {
 	issuers := children(root, nsAssertion, "Issuer")
 	to := attribute(root, "Destination")
 	switch {
@@ -217,7 +217,7 @@ func (s *Service) unseal(root, sealed *etree.Element) (*etree.Element, error) {
 }
 
 // person reads an assertion that is verified to come from the identity provider.
-func (s *Service) person(a *etree.Element, w Wanted) (*Person, error) {
+func (s *Service) person(a *etree.Element, w Expectation) (*User, error) {
 	if attribute(a, "Version") != "2.0" || attribute(a, "ID") == "" || len(attribute(a, "ID")) > maxName {
 		return nil, errors.New("the assertion must be of SAML 2.0 and have an id")
 	}
@@ -227,7 +227,7 @@ func (s *Service) person(a *etree.Element, w Wanted) (*Person, error) {
 	if err := issuedBefore(a, w.Now); err != nil {
 		return nil, err
 	}
-	p := &Person{Issuer: s.Provider.EntityID, Assertion: attribute(a, "ID")}
+	p := &User{Issuer: s.Provider.EntityID, Assertion: attribute(a, "ID")}
 	if err := s.conditions(a, w); err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (s *Service) person(a *etree.Element, w Wanted) (*Person, error) {
 }
 
 // conditions checks the conditions under which the assertion is valid.
-func (s *Service) conditions(a *etree.Element, w Wanted) error {
+func (s *Service) conditions(a *etree.Element, w Expectation) error {
 	c := only(a, nsAssertion, "Conditions")
 	if c == nil {
 		return errors.New("the assertion must have conditions")
@@ -291,7 +291,7 @@ func within(e *etree.Element, now time.Time) error {
 
 // confirmed finds a bearer confirmation of the subject. Other confirmations may be valid for
 // longer, so the assertion is remembered as long as any of them.
-func (s *Service) confirmed(subject *etree.Element, w Wanted, p *Person) error {
+func (s *Service) confirmed(subject *etree.Element, w Expectation, p *User) error {
 	why := errors.New("the assertion must have a bearer confirmation")
 	good := false
 	for _, c := range children(subject, nsAssertion, "SubjectConfirmation") {
@@ -320,7 +320,7 @@ func (s *Service) confirmed(subject *etree.Element, w Wanted, p *Person) error {
 }
 
 // authenticated reads how and when the user has authenticated.
-func authenticated(a *etree.Element, w Wanted, p *Person) error {
+func authenticated(a *etree.Element, w Expectation, p *User) error {
 	all := children(a, nsAssertion, "AuthnStatement")
 	if len(all) == 0 {
 		return errors.New("the assertion has no statement of authentication")

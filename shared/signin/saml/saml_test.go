@@ -37,7 +37,7 @@ func TestPersonOfAnAssertion(t *testing.T) {
 	f.signResponse, f.sessionUntil = true, at(now.Add(time.Hour))
 	f.attributes = names("Ann", strings.Repeat("é", 300))
 	got, err := read(f)
-	want := &saml.Person{
+	want := &saml.User{
 		Subject: "ann@example.com", Email: "ann@example.com", FirstName: "Ann", LastName: strings.Repeat("é", 255), SessionIndex: "s1",
 		Authenticated: now.Add(-time.Second), Until: now.Add(time.Hour), Issuer: idp, Assertion: "_a1", NotAfter: now.Add(7 * time.Minute),
 	}
@@ -279,13 +279,13 @@ func TestAssertionIsAcceptedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	p := &saml.Person{Issuer: idp, Assertion: "_a1", NotAfter: time.Now().Add(time.Hour)}
+	p := &saml.User{Issuer: idp, Assertion: "_a1", NotAfter: time.Now().Add(time.Hour)}
 	for i, want := range []error{nil, saml.ErrUsed} {
 		if err := saml.Use(context.Background(), s, "o", p); !errors.Is(err, want) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	if err := saml.Use(context.Background(), s, "o", &saml.Person{Issuer: "urn:other", Assertion: "_a1", NotAfter: p.NotAfter}); err != nil {
+	if err := saml.Use(context.Background(), s, "o", &saml.User{Issuer: "urn:other", Assertion: "_a1", NotAfter: p.NotAfter}); err != nil {
 		t.Error(err)
 	}
 	if err := saml.Use(context.Background(), s, "another", p); err != nil {
@@ -309,7 +309,7 @@ func FuzzResponse(f *testing.F) {
 			return
 		}
 		_ = m.Claimed()
-		p, err := service().Check(m, saml.Wanted{Request: request, Now: now})
+		p, err := service().Check(m, saml.Expectation{Request: request, Now: now})
 		if err == nil && (p.Subject != "ann@example.com" || p.Email != "ann@example.com") {
 			t.Errorf("%+v was let in", p)
 		}

@@ -236,7 +236,7 @@ func attributes(a *etree.Element) map[string][]string {
 }
 
 // describe finds the address and the names of the user.
-func (s *Service) describe(a, name *etree.Element, p *Person) error {
+func (s *Service) describe(a, name *etree.Element, p *User) error {
 	all := attributes(a)
 	pick := func(mapped string, usual []string) (string, bool) {
 		if mapped != "" {

@@ -79,7 +79,7 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 		}
 		if pending {
 			a.acceptance = &membership.Acceptance{
-				Org: a.Org, ID: id, Shown: true, Claim: a.Claim, Rows: 4 + identity.RowsOfKey, FirstName: a.FirstName, LastName: a.LastName, Joined: a.joined,
+				Org: a.Org, ID: id, Verified: true, Claim: a.Claim, Rows: 4 + identity.RowsOfKey, FirstName: a.FirstName, LastName: a.LastName, OnJoin: a.joined,
 			}
 		}
 	}
@@ -115,6 +115,6 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 // joined creates the key of a user who joins a workspace, if the invitation or the settings
 // require it. Its user collects it.
 func (a *Admission) joined(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
-	_, _, err := membership.HandIfRequested(tx, a.Resources, a.Sealer, workspace, user, i)
+	_, _, err := membership.CreateUserKeyIfRequested(tx, a.Resources, a.Sealer, workspace, user, i)
 	return err
 }

@@ -63,7 +63,7 @@ type Connection struct {
 	Certificate []byte `json:"certificate,omitempty"` // DER certificate of the gateway's key
 
 	// Sponsor is the owner who answers for the configuration: its creator or the last owner who
-	// saved it. See membership.Vouch.
+	// saved it. See membership.SetResponsible.
 	Sponsor string `json:"sponsor,omitempty"`
 	// Masked contains the masks of the sealed secrets.
 	Masked map[string]string `json:"masked,omitempty"`
@@ -83,8 +83,8 @@ func (c *Connection) Validate() []fault.Detail {
 	return bound.Sorted(c, d)
 }
 
-// Way returns the client authentication method; has reports which secrets exist.
-func (c *Connection) Way(has func(secret string) bool) string {
+// AuthMethod returns the client authentication method; has reports which secrets exist.
+func (c *Connection) AuthMethod(has func(secret string) bool) string {
 	switch {
 	case c.Method != "":
 		return c.Method
@@ -102,9 +102,9 @@ func DecodeConnection(rec resource.Record) (*Connection, error) {
 // Domain is a verified domain of an organization.
 type Domain = signin.Domain
 
-// Spelled normalizes a domain. ok is false for anything else, and for public suffixes such as
+// NormalizeDomain normalizes a domain. ok is false for anything else, and for public suffixes such as
 // com or github.io.
-func Spelled(s string) (domain string, ok bool) {
+func NormalizeDomain(s string) (domain string, ok bool) {
 	s = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(s)), ".")
 	labels := strings.Split(s, ".")
 	if len(s) > 253 || len(labels) < 2 {
@@ -128,8 +128,8 @@ func Root(domain string) bool {
 	return err == nil && root == domain
 }
 
-// Above returns a domain and its parent domains, the nearest first.
-func Above(domain string) (out []string) {
+// ParentDomains returns a domain and its parent domains, the nearest first.
+func ParentDomains(domain string) (out []string) {
 	for {
 		out = append(out, domain)
 		_, rest, found := strings.Cut(domain, ".")
@@ -160,8 +160,8 @@ func Claim(tx *resource.Tx, d *Domain) error {
 	return tx.PutCredential(store.Row{Key: key, Item: store.Item{"org": tx.Scope().Org}})
 }
 
-// Unclaim stages the end of the ownership.
-func Unclaim(tx *resource.Tx, d *Domain) {
+// StageRelease stages the end of the ownership.
+func StageRelease(tx *resource.Tx, d *Domain) {
 	if d.VerifiedAt != "" {
 		tx.DeleteCredential(ownerKey(d.Domain))
 	}
@@ -169,7 +169,7 @@ func Unclaim(tx *resource.Tx, d *Domain) {
 
 // OwnerOf returns the organization that owns a domain or one of its parents.
 func OwnerOf(ctx context.Context, s store.Store, domain string) (org string, ok bool, err error) {
-	for _, name := range Above(domain) {
+	for _, name := range ParentDomains(domain) {
 		it, ok, err := s.Table(store.Keys).Get(ctx, ownerKey(name), true)
 		if err != nil {
 			return "", false, fault.Unavailable(err)
@@ -187,7 +187,7 @@ func Slug(domain string) string { return signin.DomainSlug(domain) }
 // Allows reports whether addresses of a domain may sign in to an organization: the domain is
 // verified, or a verified parent domain includes it.
 func Allows(ctx context.Context, r *resource.Resources, org store.Scope, domain string) (bool, error) {
-	for _, name := range Above(domain) {
+	for _, name := range ParentDomains(domain) {
 		rec, ok, err := r.Get(ctx, org, KindDomain, Slug(name))
 		if err != nil {
 			return false, err
@@ -245,10 +245,10 @@ func NoPending() error {
 // maxState limits the input of the hash.
 const maxState = 256
 
-// Take returns the sign-in of a state and ends it, so that a second response finds none.
+// ConsumeState returns the sign-in of a state and ends it, so that a second response finds none.
 // binding is the browser's value. If another browser has begun the sign-in, it returns its
 // organization and connection with the fault.
-func Take(ctx context.Context, s store.Store, state, binding string, now time.Time) (*Pending, error) {
+func ConsumeState(ctx context.Context, s store.Store, state, binding string, now time.Time) (*Pending, error) {
 	if state == "" || len(state) > maxState {
 		return nil, NoPending()
 	}

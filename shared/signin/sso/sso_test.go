@@ -16,7 +16,7 @@ func TestNormalizeDomain(t *testing.T) {
 		"com": "", "co.uk": "", "": "", ".": "", "a..com": "", "-a.com": "", "a-.com": "", "a_b.com": "", "bücher.example": "", "1.2.3.4": "", "a.1": "",
 		strings.Repeat("a", 64) + ".com": "", strings.Repeat("a.", 130) + "com": "",
 	} {
-		got, ok := sso.Spelled(in)
+		got, ok := sso.NormalizeDomain(in)
 		if ok != (want != "") || ok && got != want {
 			t.Errorf("%q: %q %v", in, got, ok)
 		}
@@ -26,7 +26,7 @@ func TestNormalizeDomain(t *testing.T) {
 			t.Errorf("%s is a root: %v", domain, !root)
 		}
 	}
-	if got := sso.Above("a.b.example.co.uk"); !slices.Equal(got, []string{"a.b.example.co.uk", "b.example.co.uk", "example.co.uk"}) {
+	if got := sso.ParentDomains("a.b.example.co.uk"); !slices.Equal(got, []string{"a.b.example.co.uk", "b.example.co.uk", "example.co.uk"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -61,14 +61,14 @@ func FuzzSpelled(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		domain, ok := sso.Spelled(s)
+		domain, ok := sso.NormalizeDomain(s)
 		if !ok {
 			return
 		}
-		if again, ok := sso.Spelled(domain); !ok || again != domain {
+		if again, ok := sso.NormalizeDomain(domain); !ok || again != domain {
 			t.Errorf("%q is %q and then %q", s, domain, again)
 		}
-		if above := sso.Above(domain); above[0] != domain || !sso.Root(above[len(above)-1]) {
+		if above := sso.ParentDomains(domain); above[0] != domain || !sso.Root(above[len(above)-1]) {
 			t.Errorf("%q is below %q", domain, above)
 		}
 	})

@@ -180,7 +180,7 @@ func conditionError(action int, key store.Key, conds []store.Cond, u *store.Upda
 	if err != nil {
 		return err
 	}
-	if u != nil && store.Holds(conds, current) {
+	if u != nil && store.Satisfies(conds, current) {
 		if _, err := u.Apply(current); err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func (w *writer) decide(o *op, i int) (change, error) {
 		if current, expires, _, err = w.c.get(ch.table, ch.key); err != nil {
 			return ch, err
 		}
-		if !store.Holds(conds, current) {
+		if !store.Satisfies(conds, current) {
 			return ch, &store.ConditionError{Action: i, Key: ch.key, Current: current}
 		}
 	}

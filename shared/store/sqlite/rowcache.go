@@ -183,7 +183,7 @@ func (c *rowCache) lockRow(ctx context.Context, k cacheKey) (*cachedRow, error) 
 // change applies an update to a locked row, and returns the result of Table.Update. After
 // an error nothing has changed.
 func (c *rowCache) change(row *cachedRow, u *store.Update) (before, after store.Item, err error) {
-	if !store.Holds(u.If, row.item) {
+	if !store.Satisfies(u.If, row.item) {
 		row.shared = true
 		return nil, nil, &store.ConditionError{Key: u.Key, Current: row.item}
 	}

@@ -112,9 +112,9 @@ func (s Secrets) mask(name string, raw json.RawMessage) (shown json.RawMessage, 
 	return shown, texts.Found, texts.Bad
 }
 
-// Open decodes the fields and restores the sealed values. opened is the result of
+// DecodeFields decodes the fields and restores the sealed values. opened is the result of
 // Record.OpenSecrets; without it secrets stay masked.
-func Open(stored map[string]json.RawMessage, opened map[string][]byte, into any) error {
+func DecodeFields(stored map[string]json.RawMessage, opened map[string][]byte, into any) error {
 	whole := make(map[string]json.RawMessage, len(stored))
 	for name, raw := range stored {
 		whole[name] = raw

@@ -16,8 +16,8 @@ import (
 
 // Forward selects the client headers that are forwarded to the upstream.
 type Forward struct {
-	Mode    string    `json:"mode"` // allowlist or all-except
-	Headers []Renamed `json:"headers"`
+	Mode    string          `json:"mode"` // allowlist or all-except
+	Headers []HeaderMapping `json:"headers"`
 }
 
 // Modes of Forward.
@@ -26,15 +26,15 @@ const (
 	AllExcept = "all-except"
 )
 
-// Renamed is a header and its name at the upstream.
-type Renamed struct {
+// HeaderMapping is a header and its name at the upstream.
+type HeaderMapping struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
 // UnmarshalJSON accepts a list of names, or a mode with names.
 func (f *Forward) UnmarshalJSON(raw []byte) error {
-	var names []Renamed
+	var names []HeaderMapping
 	if json.Unmarshal(raw, &names) == nil {
 		*f = Forward{AllowList, names}
 		return nil
@@ -44,13 +44,13 @@ func (f *Forward) UnmarshalJSON(raw []byte) error {
 }
 
 // UnmarshalJSON accepts a name, or a name and its new name.
-func (r *Renamed) UnmarshalJSON(raw []byte) error {
+func (r *HeaderMapping) UnmarshalJSON(raw []byte) error {
 	var name string
 	if json.Unmarshal(raw, &name) == nil {
-		*r = Renamed{name, name}
+		*r = HeaderMapping{name, name}
 		return nil
 	}
-	type plain Renamed
+	type plain HeaderMapping
 	return json.Unmarshal(raw, (*plain)(r))
 }
 
@@ -74,11 +74,11 @@ var neverForwarded = []string{"cookie", "set-cookie", "x-api-key", "x-gateway-ap
 // the headers of the protocol itself.
 func Forwardable(name string) bool {
 	lower := egress.Dashed(strings.ToLower(name))
-	return HeaderName(name) && egress.Forwardable(name) && !slices.Contains(neverForwarded, lower) && !Ours(lower)
+	return HeaderName(name) && egress.Forwardable(name) && !slices.Contains(neverForwarded, lower) && !IsGatewayHeader(lower)
 }
 
-// Ours reports whether the gateway sets a header, given in lower case, on every call.
-func Ours(lower string) bool {
+// IsGatewayHeader reports whether the gateway sets a header, given in lower case, on every call.
+func IsGatewayHeader(lower string) bool {
 	switch lower {
 	case "accept", "content-type", "content-length", "host", "last-event-id":
 		return true
@@ -119,7 +119,7 @@ func CheckHeaders(field string, headers map[string]string) (bad []fault.Detail) 
 		switch v := headers[name]; {
 		case !HeaderName(name) || !egress.Forwardable(name):
 			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is not a valid header name, or the header is reserved"})
-		case Ours(strings.ToLower(name)):
+		case IsGatewayHeader(strings.ToLower(name)):
 			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is set by the gateway"})
 		case !egress.ValidHeaderValue(v):
 			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is not a value that a header can have"})
@@ -146,7 +146,7 @@ func (f *Forward) Copy(dst, client http.Header) {
 	hop := ofConnection(client)
 	if f.Mode == AllExcept {
 		for name, values := range client {
-			if Forwardable(name) && !slices.Contains(hop, strings.ToLower(name)) && !strings.HasPrefix(egress.Dashed(strings.ToLower(name)), "x-gateway-") && !slices.ContainsFunc(f.Headers, func(r Renamed) bool { return strings.EqualFold(r.From, name) }) {
+			if Forwardable(name) && !slices.Contains(hop, strings.ToLower(name)) && !strings.HasPrefix(egress.Dashed(strings.ToLower(name)), "x-gateway-") && !slices.ContainsFunc(f.Headers, func(r HeaderMapping) bool { return strings.EqualFold(r.From, name) }) {
 				dst[name] = values
 			}
 		}

@@ -29,5 +29,5 @@ func (s Slugs) Claim(tx *resource.Tx, rec *resource.Record) {
 // Release stages the release of a deleted server's slug and references.
 func (s Slugs) Release(tx *resource.Tx, rec *resource.Record, uses resource.Ref) error {
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: s.Key(rec.Scope, rec.Slug)}}, nil)
-	return tx.Unuse(uses, rec.Ref())
+	return tx.RemoveUse(uses, rec.Ref())
 }

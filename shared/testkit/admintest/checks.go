@@ -114,7 +114,7 @@ func wrongCallersAreRefused(t *testing.T, h *Installation) {
 						t.Errorf("%s %s with key %q: %d %s", r.Method, path, key, got.Status, got.Body)
 					}
 				}
-				if a, b := h.Do(r.Method, at, "", body), h.Do(r.Method, at, UnknownKey, body); a.Same() != b.Same() && r.Method == "GET" {
+				if a, b := h.Do(r.Method, at, "", body), h.Do(r.Method, at, UnknownKey, body); a.Comparable() != b.Comparable() && r.Method == "GET" {
 					t.Errorf("%s %s tells a missing from an unknown key", r.Method, path)
 				}
 				if slices.Contains(r.Scopes, admin.AnyScope) {
@@ -163,7 +163,7 @@ func checkForeignWorkspace(t *testing.T, h *Installation, r *admin.Route, at str
 		t.Errorf("%s %s in a workspace that does not exist: %d %s", r.Method, r.Path, nowhere.Status, nowhere.Body)
 	}
 	for _, ws := range []string{h.Three, ThreeSlug} {
-		if got := h.Do(r.Method, at+"?workspace_id="+ws, AdminKey, body); got.Same() != nowhere.Same() {
+		if got := h.Do(r.Method, at+"?workspace_id="+ws, AdminKey, body); got.Comparable() != nowhere.Comparable() {
 			t.Errorf("%s %s tells a foreign workspace from one that does not exist: %s", r.Method, r.Path, got.Body)
 		}
 	}
@@ -172,7 +172,7 @@ func checkForeignWorkspace(t *testing.T, h *Installation, r *admin.Route, at str
 		t.Errorf("%s %s with a workspace key in a workspace that does not exist: %d %s", r.Method, r.Path, denied.Status, denied.Body)
 	}
 	for _, ws := range []string{h.Two, TwoSlug} {
-		if got := h.Do(r.Method, at+"?workspace_id="+ws, WorkspaceA, body); got.Same() != denied.Same() {
+		if got := h.Do(r.Method, at+"?workspace_id="+ws, WorkspaceA, body); got.Comparable() != denied.Comparable() {
 			t.Errorf("%s %s: a workspace key is not locked to its workspace: %d %s", r.Method, r.Path, got.Status, got.Body)
 		}
 	}
@@ -187,7 +187,7 @@ func ForeignIsMissing(t *testing.T, h *Installation, method, collection, id stri
 	} {
 		foreign := h.Do(method, collection+"/"+id+query, key, body)
 		missing := h.Do(method, collection+"/"+resource.NewID()+query, key, body)
-		if foreign.Same() != missing.Same() || foreign.Status < 400 {
+		if foreign.Comparable() != missing.Comparable() || foreign.Status < 400 {
 			t.Errorf("%s %s as %s:\nforeign %d %s\nmissing %d %s", method, collection, key, foreign.Status, foreign.Body, missing.Status, missing.Body)
 		}
 	}

@@ -94,9 +94,9 @@ func (d *Document) Check(method, path string, status int, contentType string, bo
 	return ""
 }
 
-// Takes validates a body against the operation's schema. It returns the problem, or "" if the
+// Validate validates a body against the operation's schema. It returns the problem, or "" if the
 // schema allows the body.
-func (d *Document) Takes(method, path string, body []byte) string {
+func (d *Document) Validate(method, path string, body []byte) string {
 	schema, err := d.schema(d.bodies, []string{"paths", path, strings.ToLower(method), "requestBody", "content", "application/json", "schema"})
 	if err != nil {
 		return err.Error()
@@ -146,7 +146,7 @@ func (d *Document) schema(c *jsonschema.Compiler, at []string) (*jsonschema.Sche
 }
 
 // checkAnswer holds an answer against the document of the families.
-func (h *Installation) checkAnswer(r *http.Request, a *Answer) {
+func (h *Installation) checkAnswer(r *http.Request, a *Response) {
 	h.t.Helper()
 	path, ok := h.Handler.Pattern(r.Method, r.URL.EscapedPath())
 	if !ok {

@@ -68,7 +68,7 @@ type Installation struct {
 	callers         map[string]admin.Caller
 	callersMu       *sync.RWMutex // requests go on while a test gives a key another caller
 	document        *lazyDocument
-	governed        *atomic.Bool // see Govern
+	governed        *atomic.Bool // see SetSettings
 }
 
 type allScopes struct{}
@@ -105,8 +105,8 @@ func Build(t testing.TB, make func(admin.Deps) []admin.Family) *Installation {
 	return build(t, s, resource.New(s, resource.Embedded()), make)
 }
 
-// Over is New over a store and resources of the test's own.
-func Over(t testing.TB, s store.Store, r *resource.Resources, families ...admin.Family) *Installation {
+// NewWithStore is New over a store and resources of the test's own.
+func NewWithStore(t testing.TB, s store.Store, r *resource.Resources, families ...admin.Family) *Installation {
 	t.Helper()
 	return build(t, s, r, func(admin.Deps) []admin.Family { return families })
 }
@@ -128,7 +128,7 @@ func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.D
 	h.Two = h.workspace(Org, TwoSlug, "Two")
 	h.Three = h.workspace(OtherOrg, ThreeSlug, "Three")
 	h.callers = h.makeCallers()
-	d := admin.Deps{Resources: h.Resources, Sealer: Sealer{}, Authenticate: h.authenticate, Audit: sender, Rights: h.rights, Lenient: h.lenient, Repeats: h.Repeats.Load}
+	d := admin.Deps{Resources: h.Resources, Sealer: Sealer{}, Authenticate: h.authenticate, Audit: sender, Permissions: h.rights, Lenient: h.lenient, Repeats: h.Repeats.Load}
 	h.Families = make(d)
 	if h.Handler, err = admin.NewHandler(d, h.Families...); err != nil {
 		t.Fatal(err)
@@ -210,8 +210,8 @@ func (h *Installation) authenticate(_ context.Context, r *http.Request, _ string
 	return c, nil
 }
 
-// Answer is what a call got.
-type Answer struct {
+// Response is what a call got.
+type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
@@ -220,7 +220,7 @@ type Answer struct {
 
 // Do makes a call. body is sent as it is when it is a string or bytes, as JSON
 // otherwise; nil sends none. A path without a version gets /v1.
-func (h *Installation) Do(method, path, key string, body any) Answer {
+func (h *Installation) Do(method, path, key string, body any) Response {
 	h.t.Helper()
 	var send io.Reader
 	switch b := body.(type) {
@@ -249,17 +249,17 @@ func (h *Installation) Do(method, path, key string, body any) Answer {
 
 // Send makes a call from a request. Each answer is held against the document of
 // the families.
-func (h *Installation) Send(r *http.Request) Answer {
+func (h *Installation) Send(r *http.Request) Response {
 	h.t.Helper()
 	w := httptest.NewRecorder()
 	h.Handler.ServeHTTP(w, r)
-	a := Answer{Status: w.Code, Header: w.Header(), Body: w.Body.Bytes(), t: h.t}
+	a := Response{Status: w.Code, Header: w.Header(), Body: w.Body.Bytes(), t: h.t}
 	h.checkAnswer(r, &a)
 	return a
 }
 
 // OK fails the test unless the call was answered with 200.
-func (a Answer) OK() Answer {
+func (a Response) OK() Response {
 	a.t.Helper()
 	if a.Status != http.StatusOK {
 		a.t.Fatalf("status %d: %s", a.Status, a.Body)
@@ -267,9 +267,9 @@ func (a Answer) OK() Answer {
 	return a
 }
 
-// Refused fails the test unless the call was refused with the status and the
+// RequireFault fails the test unless the call was refused with the status and the
 // administration code, and names the field ("" is not checked).
-func (a Answer) Refused(status int, code, field string) Answer {
+func (a Response) RequireFault(status int, code, field string) Response {
 	a.t.Helper()
 	f := a.Failure()
 	if a.Status != status || f.Code != code || (field != "" && !f.names(field)) {
@@ -290,7 +290,7 @@ func (f Failure) names(field string) bool {
 }
 
 // Failure reads an error answer; it fails the test when the body has another form.
-func (a Answer) Failure() Failure {
+func (a Response) Failure() Failure {
 	a.t.Helper()
 	var b struct {
 		Success *bool
@@ -317,8 +317,8 @@ func (a Answer) Failure() Failure {
 	return f
 }
 
-// Same is the answer's body without its request id, to compare two refusals.
-func (a Answer) Same() string {
+// Comparable is the answer's body without its request id, to compare two refusals.
+func (a Response) Comparable() string {
 	id := a.Header.Get("X-Gateway-Request-Id")
 	if id == "" {
 		return string(a.Body)
@@ -327,7 +327,7 @@ func (a Answer) Same() string {
 }
 
 // Object reads the answer as a JSON object.
-func (a Answer) Object() map[string]any {
+func (a Response) Object() map[string]any {
 	a.t.Helper()
 	var m map[string]any
 	if err := json.Unmarshal(a.Body, &m); err != nil {
@@ -337,7 +337,7 @@ func (a Answer) Object() map[string]any {
 }
 
 // At reads a member of the answer by its path: At("data", "0", "id").
-func (a Answer) At(path ...string) any {
+func (a Response) At(path ...string) any {
 	a.t.Helper()
 	var v any
 	if err := json.Unmarshal(a.Body, &v); err != nil {
@@ -361,7 +361,7 @@ func (a Answer) At(path ...string) any {
 }
 
 // Text is At for a string.
-func (a Answer) Text(path ...string) string {
+func (a Response) Text(path ...string) string {
 	s, _ := a.At(path...).(string)
 	return s
 }

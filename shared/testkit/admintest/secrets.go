@@ -76,8 +76,8 @@ type Clock struct{ ahead atomic.Int64 }
 // Now is the time of the clock.
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
-// Later moves it.
-func (c *Clock) Later(d time.Duration) { c.ahead.Add(int64(d)) }
+// Advance moves it.
+func (c *Clock) Advance(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // Users are the kinds and names of what uses a record.
 func (h *Installation) Users(of resource.Ref) (names []string) {
@@ -138,9 +138,9 @@ func (h *Installation) checkAuditLogOf(ctx context.Context, reader *audit.Reader
 	}
 }
 
-// Govern stores settings of Org and lets the roles of users go by them from here on,
+// SetSettings stores settings of Org and lets the roles of users go by them from here on,
 // as in an installation.
-func (h *Installation) Govern(s tenant.Settings) {
+func (h *Installation) SetSettings(s tenant.Settings) {
 	h.t.Helper()
 	h.governed.Store(true)
 	sc := store.Scope{Org: Org}

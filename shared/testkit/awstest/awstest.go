@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"gateway/shared/store/dynamo/emulator"
-	"gateway/shared/testkit/standin"
+	"gateway/shared/testkit/awsemulator"
 )
 
 // Services are the services of one test.
 type Services struct {
-	*standin.Services
+	*awsemulator.Services
 	Env []string // variables with the service addresses, as name=value; they are set for this process too
 }
 
@@ -25,7 +25,7 @@ func Start(t *testing.T) *Services {
 	if testing.Short() {
 		t.Skip("-short tests the embedded store alone")
 	}
-	s, err := standin.Start(t.Context(), root(t))
+	s, err := awsemulator.Start(t.Context(), root(t))
 	if errors.Is(err, emulator.ErrMissing) && os.Getenv("CI") == "" {
 		t.Skipf("NOT TESTED ON AWS: %v", err)
 	}
@@ -34,7 +34,7 @@ func Start(t *testing.T) *Services {
 	}
 	t.Cleanup(s.Close)
 	set := &Services{Services: s}
-	for _, vars := range []map[string]string{s.Endpoints(), s.Named(), standin.Identity("AKIDEXAMPLE")} {
+	for _, vars := range []map[string]string{s.Endpoints(), s.Named(), awsemulator.Identity("AKIDEXAMPLE")} {
 		for name, value := range vars {
 			t.Setenv(name, value)
 			set.Env = append(set.Env, name+"="+value)

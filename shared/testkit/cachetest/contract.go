@@ -31,8 +31,8 @@ func Vector(r *rand.Rand, n int) []float32 {
 	return v
 }
 
-// Beside is a vector at about a cosine from v.
-func Beside(r *rand.Rand, v []float32, cos float64) []float32 {
+// NearVector is a vector at about a cosine from v.
+func NearVector(r *rand.Rand, v []float32, cos float64) []float32 {
 	w := Vector(r, len(v))
 	out := make([]float32, len(v))
 	for i := range v {
@@ -51,7 +51,7 @@ func Run(t *testing.T, h Harness) {
 	s.check("before anything is kept", 0.1)
 	until := h.Now().Add(time.Hour)
 	for id, cos := range map[string]float64{"near-95": 0.955, "near-99": 0.99, "near-97": 0.97, "far": 0.5} {
-		s.add(s.bucket, cache.Vector{ID: id, Values: Beside(r, s.base, cos), Expires: until})
+		s.add(s.bucket, cache.Vector{ID: id, Values: NearVector(r, s.base, cos), Expires: until})
 	}
 	for _, b := range []cache.Bucket{
 		{Scope: here, ID: "b2"}, {Scope: store.Scope{Org: "acme", Workspace: "ws-2"}, ID: "b1"}, {Scope: store.Scope{Org: "x", Workspace: "ws-1"}, ID: "b1"},
@@ -69,7 +69,7 @@ func Run(t *testing.T, h Harness) {
 	}
 	s.n = h.Open()
 	s.check("after a restart", 0.9, "near-99", "near-97", "near-95")
-	s.add(s.bucket, cache.Vector{ID: "near-95", Values: Beside(r, s.base, 0.1), Expires: until})
+	s.add(s.bucket, cache.Vector{ID: "near-95", Values: NearVector(r, s.base, 0.1), Expires: until})
 	s.check("after a vector was replaced", 0.9, "near-99", "near-97")
 	s.refusals(until)
 }

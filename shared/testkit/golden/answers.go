@@ -27,8 +27,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Shapes are all shapes in which conversations are answered.
-func Shapes() map[string]chat.Client {
+// AllClients are all shapes in which conversations are answered.
+func AllClients() map[string]chat.Client {
 	out := map[string]chat.Client{"gemini": gemini.Generate{}, "converse": converse.Converse{}, "cohere": cohere.Chat{}}
 	for name, d := range Clients {
 		if name != "completions" {
@@ -38,14 +38,14 @@ func Shapes() map[string]chat.Client {
 	return out
 }
 
-// Answers runs every case of testdata/answers: one response of the provider's dialect, as
+// RunResponses runs every case of testdata/answers: one response of the provider's dialect, as
 // it was seen on a wire, for clients of every shape. Its files:
 //
 //	comment                who sends it, and where that is reported
 //	case.json              options, may be missing
 //	upstream_response.*    what the provider sends, .json or .sse
 //	<shape>.json, .sse     golden: what a client of the shape gets
-func Answers(t *testing.T, provider string) {
+func RunResponses(t *testing.T, provider string) {
 	cases, _ := filepath.Glob("testdata/answers/*.txtar")
 	if len(cases) == 0 {
 		t.Fatal("no cases")
@@ -74,8 +74,8 @@ func playAnswer(t *testing.T, provider, path string) {
 	}
 	g := &run{t: t, path: path, in: map[string][]byte{"case.json": []byte(want["case.json"])}}
 	g.options()
-	for _, name := range slices.Sorted(maps.Keys(Shapes())) {
-		client := Shapes()[name]
+	for _, name := range slices.Sorted(maps.Keys(AllClients())) {
+		client := AllClients()[name]
 		o := &chat.Options{Strict: !g.c.Lenient, ID: "gw-1", OwnID: name != provider, Created: 1750000000, ProviderName: "acme", Model: "m", IncludeUsage: true, Origin: Providers[provider].Name(), Continues: g.c.Continues, Stores: g.c.Stores}
 		a := answer{t: t, client: client, provider: Providers[provider], o: o, own: name == provider}
 		if body := want["upstream_response.json"]; body != "" {

@@ -32,9 +32,9 @@ func Admitted(t *testing.T, client chat.RequestReader, body []byte) bool {
 	return !NotFault(t, client.Check(body, &found)) && wire.CheckUTF8(body) == nil
 }
 
-// NothingVanishes requires that every member of body that is not silent is in up, at one of
+// RequireNoLoss requires that every member of body that is not silent is in up, at one of
 // its places, or in the report.
-func NothingVanishes(t *testing.T, body, up []byte, loss *chat.Loss, places map[string][]string, silent func(string) bool) {
+func RequireNoLoss(t *testing.T, body, up []byte, loss *chat.Loss, places map[string][]string, silent func(string) bool) {
 	t.Helper()
 	var in, out map[string]json.RawMessage
 	if json.Unmarshal(body, &in) != nil {
@@ -78,8 +78,8 @@ func ReadAnswer(t *testing.T, d chat.Provider, body []byte, traits *chat.Traits)
 	return r
 }
 
-// Through sends a stream from a decoder to a client with the options o.
-func Through(dec chat.StreamDecoder, client chat.ResponseWriter, o *chat.Options, parser chat.EventParser, in []byte) ([]byte, chat.Meter) {
+// Reencode sends a stream from a decoder to a client with the options o.
+func Reencode(dec chat.StreamDecoder, client chat.ResponseWriter, o *chat.Options, parser chat.EventParser, in []byte) ([]byte, chat.Meter) {
 	enc := client.NewStreamEncoder(o)
 	var out []byte
 	event := func(name string, data []byte) error {
@@ -192,11 +192,11 @@ func Decoded(t *testing.T, client chat.RequestReader, body []byte) *chat.Request
 	return r
 }
 
-// Carried encodes the request in body for a provider: nil when it is rejected, otherwise
+// EncodeFor encodes the request in body for a provider: nil when it is rejected, otherwise
 // JSON in which nothing has vanished. places specifies where members of body are in it; silent
 // specifies which may be omitted without a report; flat specifies which part of the result is
 // searched (nil means all of it).
-func Carried(
+func EncodeFor(
 	t *testing.T, body []byte, r *chat.Request, d chat.RequestWriter, traits *chat.Traits,
 	places map[string][]string, silent func(string, *chat.Request) bool, flat func(*testing.T, []byte) []byte,
 ) []byte {
@@ -213,13 +213,13 @@ func Carried(
 	if flat != nil {
 		seen = flat(t, up)
 	}
-	NothingVanishes(t, body, seen, &loss, places, func(name string) bool { return silent(name, r) })
+	RequireNoLoss(t, body, seen, &loss, places, func(name string) bool { return silent(name, r) })
 	return up
 }
 
-// SamePieces filters a stream in one piece and in pieces of size bytes; the result must
+// FilterInPieces filters a stream in one piece and in pieces of size bytes; the result must
 // be the same.
-func SamePieces(t *testing.T, d chat.Passer, o chat.FilterOptions, in []byte, size int) (whole []byte, m chat.Meter) {
+func FilterInPieces(t *testing.T, d chat.Passer, o chat.FilterOptions, in []byte, size int) (whole []byte, m chat.Meter) {
 	t.Helper()
 	whole, m = Filtered(t, d, o, in, len(in))
 	pieces, n := Filtered(t, d, o, in, size)

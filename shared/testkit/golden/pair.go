@@ -70,7 +70,7 @@ type pair struct {
 	provider chat.Provider
 }
 
-// Pairs runs every case of testdata/<client>-<provider>. Its files:
+// RunPairs runs every case of testdata/<client>-<provider>. Its files:
 //
 //	case.json              options, may be missing
 //	request.json           the client's request
@@ -80,7 +80,7 @@ type pair struct {
 //	upstream_response.*    the provider's response, .json, .txt or .sse
 //	response.*             golden: the response to the client
 //	meter.txt              golden: the accounting data
-func Pairs(t *testing.T) {
+func RunPairs(t *testing.T) {
 	folders, _ := filepath.Glob("testdata/*-*")
 	if len(folders) == 0 {
 		t.Fatal("no cases")

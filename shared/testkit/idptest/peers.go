@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Peers runs a program from the folder signin of clients against a gateway. The program
+// RunClient runs a program from the folder signin of clients against a gateway. The program
 // finds the address and the key in GATEWAY_URL and GATEWAY_ADMIN_KEY.
-func Peers(t *testing.T, clients, file string, env ...string) {
+func RunClient(t *testing.T, clients, file string, env ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -26,9 +26,9 @@ func Peers(t *testing.T, clients, file string, env ...string) {
 	}
 }
 
-// With skips a test when npm packages of clients are missing; when CI is set, the test
+// RequireClients skips a test when npm packages of clients are missing; when CI is set, the test
 // fails instead.
-func With(t *testing.T, clients string, names ...string) {
+func RequireClients(t *testing.T, clients string, names ...string) {
 	t.Helper()
 	lacking := ""
 	if _, err := exec.LookPath("node"); err != nil {
@@ -49,10 +49,10 @@ func With(t *testing.T, clients string, names ...string) {
 	}
 }
 
-// WithBrowser is With for tests that drive Chromium.
+// WithBrowser is RequireClients for tests that drive Chromium.
 func WithBrowser(t *testing.T, clients string, names ...string) {
 	t.Helper()
-	With(t, clients, append(names, "puppeteer-core", "@sparticuz/chromium")...)
+	RequireClients(t, clients, append(names, "puppeteer-core", "@sparticuz/chromium")...)
 	if runtime.GOARCH != "amd64" || runtime.GOOS != "linux" {
 		t.Skip("SKIPPED: the package has Chromium for Linux on x86-64 alone")
 	}

@@ -17,10 +17,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Outlive begins a session for each client, kills the process during a call of each, and
+// RunKillTest begins a session for each client, kills the process during a call of each, and
 // continues all sessions in the process that launch starts. wait repeats until there is no
 // error; kill returns when the process has exited.
-func Outlive(t *testing.T, h *Holder, clients []*Client, wait func(func() error), kill, launch func()) {
+func RunKillTest(t *testing.T, h *DelayingServer, clients []*Client, wait func(func() error), kill, launch func()) {
 	t.Helper()
 	each := func(do func(c *Client) error) *sync.WaitGroup {
 		wg := new(sync.WaitGroup)
@@ -49,14 +49,14 @@ func Outlive(t *testing.T, h *Holder, clients []*Client, wait func(func() error)
 		return nil
 	})
 	wait(func() error {
-		if n := h.Held(); n != len(clients) {
+		if n := h.Delayed(); n != len(clients) {
 			return fmt.Errorf("%d calls reached the server", n)
 		}
 		return nil
 	})
 	kill()
 	cut.Wait()
-	h.GoOn()
+	h.Release()
 	launch()
 	each(func(c *Client) error {
 		if err := c.CallTool("hold " + c.Name); err != nil { // the client aborts
@@ -73,7 +73,7 @@ func Outlive(t *testing.T, h *Holder, clients []*Client, wait func(func() error)
 	}
 }
 
-// Recorded checks that each answered call of Outlive has one record and each interrupted call
+// Recorded checks that each answered call of RunKillTest has one record and each interrupted call
 // at most one. get returns the administration API's response for a path.
 func Recorded(clients []*Client, get func(path string) ([]byte, error)) error {
 	seen := map[string]int{}
@@ -122,18 +122,18 @@ func countCalls(page []byte, seen map[string]int) (more bool, _ error) {
 	return len(logs.Data) > 0, nil
 }
 
-// Holder is a server built with the official SDK, with sessions and the tool say. It delays
-// calls whose text begins with "hold" until GoOn.
-type Holder struct {
+// DelayingServer is a server built with the official SDK, with sessions and the tool say. It delays
+// calls whose text begins with "hold" until Release.
+type DelayingServer struct {
 	*httptest.Server
 	held  atomic.Int32
 	on    chan struct{}
 	calls sync.Map // number of calls by text: *atomic.Int32
 }
 
-// NewHolder starts a Holder.
-func NewHolder(t testing.TB) *Holder {
-	h := &Holder{on: make(chan struct{})}
+// NewHolder starts a DelayingServer.
+func NewHolder(t testing.TB) *DelayingServer {
+	h := &DelayingServer{on: make(chan struct{})}
 	s := sdk.NewServer(&sdk.Implementation{Name: "holder", Version: "1"}, nil)
 	sdk.AddTool(s, &sdk.Tool{Name: "say"}, func(_ context.Context, r *sdk.CallToolRequest, a struct {
 		Text string `json:"text"`
@@ -154,14 +154,14 @@ func NewHolder(t testing.TB) *Holder {
 // separator separates the server's session id from the text.
 const separator = " said "
 
-// Held returns the number of delayed calls so far.
-func (h *Holder) Held() int { return int(h.held.Load()) }
+// Delayed returns the number of delayed calls so far.
+func (h *DelayingServer) Delayed() int { return int(h.held.Load()) }
 
-// GoOn releases delayed calls and stops delaying.
-func (h *Holder) GoOn() { close(h.on) }
+// Release releases delayed calls and stops delaying.
+func (h *DelayingServer) Release() { close(h.on) }
 
 // Calls returns the number of calls with a text.
-func (h *Holder) Calls(text string) int {
+func (h *DelayingServer) Calls(text string) int {
 	n, ok := h.calls.Load(text)
 	if !ok {
 		return 0
@@ -224,7 +224,7 @@ func (c *Client) Begin() error {
 	return nil
 }
 
-// CallTool calls the tool of a Holder. It returns an error if there is no valid response.
+// CallTool calls the tool of a DelayingServer. It returns an error if there is no valid response.
 func (c *Client) CallTool(text string) error {
 	c.calls++
 	trace := fmt.Sprintf("%s-%d", c.Name, c.calls)

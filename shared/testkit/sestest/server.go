@@ -15,8 +15,8 @@ import (
 	"sync"
 )
 
-// Sent is a mail that was accepted.
-type Sent struct {
+// Mail is a mail that was accepted.
+type Mail struct {
 	From, Identity      string
 	To                  []string
 	Subject, Text, HTML string
@@ -29,7 +29,7 @@ type Server struct {
 	mu         sync.Mutex
 	identities map[string]bool // verified addresses
 	failures   []failure
-	sent       []Sent
+	sent       []Mail
 	calls      int
 }
 
@@ -59,11 +59,11 @@ func (s *Server) Fail(status int, code string) {
 	s.failures = append(s.failures, failure{status, code})
 }
 
-// Sent are the mails that were accepted.
-func (s *Server) Sent() []Sent {
+// Mails are the mails that were accepted.
+func (s *Server) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Sent(nil), s.sent...)
+	return append([]Mail(nil), s.sent...)
 }
 
 // Calls is how often the server was called.
@@ -127,7 +127,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m := in.Content.Simple
-	out := Sent{From: in.FromEmailAddress, Identity: in.FromEmailAddressIdentityArn, To: in.Destination.ToAddresses, Subject: *m.Subject.Data, Text: text(m.Body.Text), HTML: text(m.Body.Html)}
+	out := Mail{From: in.FromEmailAddress, Identity: in.FromEmailAddressIdentityArn, To: in.Destination.ToAddresses, Subject: *m.Subject.Data, Text: text(m.Body.Text), HTML: text(m.Body.Html)}
 	s.sent = append(s.sent, out)
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]string{"MessageId": rand.Text()})

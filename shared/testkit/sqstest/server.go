@@ -28,8 +28,8 @@ type Faults struct {
 	Request func(action string) int
 	// Entry may fail one entry of a batch; nil lets it pass.
 	Entry func(action, id, body string) *EntryFault
-	// LoseAnswer reports whether a call is done but its answer is cut off.
-	LoseAnswer func(action string) bool
+	// LoseResponse reports whether a call is done but its answer is cut off.
+	LoseResponse func(action string) bool
 }
 
 // EntryFault is an entry of "Failed".
@@ -275,7 +275,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if f == nil {
 		answer, f = s.dispatch(r, action, body)
 	}
-	if faults.LoseAnswer != nil && faults.LoseAnswer(action) {
+	if faults.LoseResponse != nil && faults.LoseResponse(action) {
 		panic(http.ErrAbortHandler)
 	}
 	h := w.Header()

@@ -62,8 +62,8 @@ func (f *FaultyStore) Set(faults Faults) {
 	f.faults, f.rng = faults, rand.New(rand.NewPCG(faults.Seed, 1))
 }
 
-// Injected is how many calls were made to fail.
-func (f *FaultyStore) Injected() int {
+// InjectedFaults is how many calls were made to fail.
+func (f *FaultyStore) InjectedFaults() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.count

@@ -89,7 +89,7 @@ func TestFaultsRepeatBySeedAndFollowOnly(t *testing.T) {
 				t.Errorf("a call outside Only failed: %v", err)
 			}
 		}
-		if n := s.Injected(); n < 5 || n > 45 {
+		if n := s.InjectedFaults(); n < 5 || n > 45 {
 			t.Errorf("%d of 50 calls failed, with a chance of 0.4", n)
 		}
 		return log

@@ -285,8 +285,8 @@ type requestQueries struct{ admitted atomic.Bool }
 
 type requestQueriesKey struct{}
 
-// Question implements report.SQLEngine.
-func (e *Engine) Question(ctx context.Context) context.Context {
+// WithQueryLimits implements report.SQLEngine.
+func (e *Engine) WithQueryLimits(ctx context.Context) context.Context {
 	if ctx.Value(requestQueriesKey{}) != nil {
 		return ctx
 	}

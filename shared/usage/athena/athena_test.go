@@ -46,8 +46,8 @@ func newFixture(t testing.TB) *fixture {
 	service, cfg := newService(t, startDuck(t, dir))
 	h.service = service
 	h.engine = New(cfg, Options{Workgroup: workgroup, Database: database, Table: table, Pause: time.Millisecond, Patience: time.Minute})
-	h.near = report.New(h.archive, bucket).Patient(time.Hour)
-	h.far = report.New(h.archive, bucket).Patient(time.Hour).WithSQLEngine(h.engine, 1)
+	h.near = report.New(h.archive, bucket).WithWait(time.Hour)
+	h.far = report.New(h.archive, bucket).WithWait(time.Hour).WithSQLEngine(h.engine, 1)
 	return h
 }
 
@@ -146,7 +146,7 @@ func filters(rnd *rand.Rand) (list []report.Filter) {
 // with duplicate records, replaced files, records that are only in the store, and workspaces
 // with different retention.
 //
-//lane:plays
+//lane:property
 func TestAthenaAnswersTheSame(t *testing.T) {
 	t.Parallel()
 	h, rnd, ctx := newFixture(t), rand.New(rand.NewPCG(3, 5)), context.Background()
@@ -223,7 +223,7 @@ func (h *fixture) sameGroups(t *testing.T, sc store.Scope, q *report.GroupQuery)
 // Groups that are too many to be gathered are put in order by the engine, those of the
 // last hour, which it does not know, among them.
 //
-//lane:plays
+//lane:property
 func TestAthenaPutsManyGroupsInOrder(t *testing.T) {
 	t.Parallel()
 	h, rnd := newFixture(t), rand.New(rand.NewPCG(9, 9))

@@ -67,8 +67,8 @@ func TestQuestionsOfAnHourAreBounded(t *testing.T) {
 	}
 	// The second query of a request continues after the first has reached the limit.
 	s.set(func() { s.reads = bound })
-	whole := h.engine.Question(ctx)
-	if a, b, other := run(whole, "org-1", 101), run(h.engine.Question(whole), "org-1", 102), queryOf("org-1", 103); a != 200 || b != 200 || other != 429 {
+	whole := h.engine.WithQueryLimits(ctx)
+	if a, b, other := run(whole, "org-1", 101), run(h.engine.WithQueryLimits(whole), "org-1", 102), queryOf("org-1", 103); a != 200 || b != 200 || other != 429 {
 		t.Errorf("a question of two queries: %d, %d; another: %d", a, b, other)
 	}
 	// An abandoned one counts by the bytes it was seen to read, and completely when it has

@@ -123,7 +123,7 @@ func newFixture(t testing.TB) *fixture {
 	h.Worker = &Worker{
 		Runs:   &Runs{Store: s, Queue: h.sent, Now: h.clock},
 		Reader: report.New(h.archive, b), Bucket: h.bucket, Sealer: h.sealer,
-		Pace: Pace{Step: time.Hour, Part: 4 << 10, Rows: 20}, OnError: func(err error) { t.Log(err) },
+		Limits: StepLimits{Step: time.Hour, Part: 4 << 10, Rows: 20}, OnError: func(err error) { t.Log(err) },
 	}
 	return h
 }
@@ -279,8 +279,8 @@ func TestKilledAndFailingStepsLoseNothing(t *testing.T) {
 	h.fill(n, nil)
 	for seed := range uint64(150) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		h.Pace.Part, h.Pace.Rows = 200+rnd.IntN(8<<10), 1+rnd.IntN(100)
-		h.Pace.Step = []time.Duration{0, time.Hour}[rnd.IntN(2)]
+		h.Limits.Part, h.Limits.Rows = 200+rnd.IntN(8<<10), 1+rnd.IntN(100)
+		h.Limits.Step = []time.Duration{0, time.Hour}[rnd.IntN(2)]
 		trouble := 6
 		chance := func(string) error {
 			if trouble == 0 || rnd.IntN(3) > 0 {

@@ -78,7 +78,7 @@ func (t *task) write(ctx context.Context) error {
 	if t.out, err = t.writer(); err != nil {
 		return err
 	}
-	until := t.Runs.Now().Add(t.Pace.Step)
+	until := t.Runs.Now().Add(t.Limits.Step)
 	for {
 		more, err := t.page(ctx)
 		if err != nil {
@@ -87,7 +87,7 @@ func (t *task) write(ctx context.Context) error {
 		if !more {
 			return t.finish(ctx)
 		}
-		if t.out.size() < t.Pace.Part {
+		if t.out.size() < t.Limits.Part {
 			continue
 		}
 		if err := t.part(ctx, false); err != nil {
@@ -103,7 +103,7 @@ func (t *task) write(ctx context.Context) error {
 func (t *task) writer() (writer, error) {
 	o, written := &t.run.Order, t.run.Bytes
 	if o.Format == Parquet {
-		return newColumns(o, written, 2*t.Pace.Part, t.indexes), nil
+		return newColumns(o, written, 2*t.Limits.Part, t.indexes), nil
 	}
 	return newLines(o, written)
 }
@@ -129,7 +129,7 @@ func lostUnless(ok bool) error {
 // logs follow.
 func (t *task) page(ctx context.Context) (more bool, err error) {
 	r := t.run
-	q := report.LogQuery{Filter: r.Order.Filter, Limit: min(t.Pace.Rows, r.Order.Limit-int(r.Rows)), Cursor: r.Cursor, Bodies: r.Order.Bodies}
+	q := report.LogQuery{Filter: r.Order.Filter, Limit: min(t.Limits.Rows, r.Order.Limit-int(r.Rows)), Cursor: r.Cursor, Bodies: r.Order.Bodies}
 	if q.Limit <= 0 {
 		return false, nil
 	}
@@ -142,7 +142,7 @@ func (t *task) page(ctx context.Context) (more bool, err error) {
 			err = t.out.record(l)
 		}
 		r.Rows++
-		return t.out.size() < t.Pace.Part, err
+		return t.out.size() < t.Limits.Part, err
 	})
 	if err != nil {
 		return false, err

@@ -31,20 +31,20 @@ type Worker struct {
 	Reader *report.Reader
 	Bucket Bucket
 	Sealer seal.Sealer // opens bodies
-	Pace   Pace
+	Limits StepLimits
 	// OnError is called for errors that no caller receives; slog if nil.
 	OnError func(error)
 }
 
-// Pace limits the work of a step.
-type Pace struct {
+// StepLimits limits the work of a step.
+type StepLimits struct {
 	Step time.Duration // after which the remainder is left to another message
 	Part int           // size at which a part is uploaded
 	Rows int           // of a page
 }
 
 // Standard is the default pace.
-var Standard = Pace{Step: 5 * time.Minute, Part: 8 << 20, Rows: 1000}
+var Standard = StepLimits{Step: 5 * time.Minute, Part: 8 << 20, Rows: 1000}
 
 // maxParts limits a run's row to the size of an item; at 8 MiB per part the limit of a
 // file is 16 GiB.
@@ -120,8 +120,8 @@ func userMessage(err error) string {
 	return "The logs could not be read, or the file could not be written; start the export again"
 }
 
-// Work receives messages until ctx ends, one at a time.
-func (w *Worker) Work(ctx context.Context) error {
+// Run receives messages until ctx ends, one at a time.
+func (w *Worker) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		messages, err := w.Runs.Queue.Receive(ctx, 1, queue.MaxWait, hidden)
 		if err != nil || len(messages) == 0 {

@@ -92,7 +92,7 @@ func queriesOf(h *fixture, ids []string) map[string]func(testing.TB) error {
 // TestQuestionsAreAnsweredWithinTheirMemory: for any query, eight times concurrently, over much
 // larger segments, the heap with all its garbage grows at most by the memory of queries.
 //
-//lane:plays
+//lane:property
 func TestQuestionsAreAnsweredWithinTheirMemory(t *testing.T) { // alone: it counts the memory of the process
 	if sum := int64(gatheredBytes + budgetBytes + segment.CacheBytes); 2*sum > queriesBytes {
 		t.Errorf("%d bytes are handed out: with as much garbage that is more than %d", sum, queriesBytes)
@@ -160,7 +160,7 @@ func heapBytes() uint64 {
 // TestWeightsAreHonest: what reading leaves in memory is not more than is counted for
 // it, of small files and of those in the bucket.
 //
-//lane:plays
+//lane:property
 func TestWeightsAreHonest(t *testing.T) { // alone: it counts the memory of the process
 	sizes := []int{20, 1000, 40_000}
 	if testing.Short() {

@@ -37,7 +37,7 @@ func checkWalk(t *rapid.T, h *fixture, scope store.Scope, f *Filter, want []usag
 			case 1:
 				if gone > 0 { // before the log was taken: it comes again
 					gone--
-					return false, segment.ErrGone
+					return false, segment.ErrDeleted
 				}
 			case 2:
 				page, got = page+1, append(got, *r)

@@ -95,7 +95,7 @@ func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (pag
 	}
 	defer leave()
 	if r.sql != nil {
-		ctx = r.sql.engine.Question(ctx)
+		ctx = r.sql.engine.WithQueryLimits(ctx)
 	}
 	for a.shares = 1; a.shares <= maxShares; a.shares *= 4 {
 		list, n, over, err := r.groups(ctx, sc, q, a)

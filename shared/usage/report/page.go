@@ -324,9 +324,9 @@ func newMemoryBudget(questions, queue, gathered, bytes int64, patience time.Dura
 	return &memoryBudget{weighted(questions), weighted(queue), weighted(gathered), weighted(bytes), gathered, bytes, patience}
 }
 
-// Patient gives the reader a separate budget, in which queries wait for the given time.
+// WithWait gives the reader a separate budget, in which queries wait for the given time.
 // It is for callers with many queries and no deadline.
-func (r *Reader) Patient(wait time.Duration) *Reader {
+func (r *Reader) WithWait(wait time.Duration) *Reader {
 	r.src.budget = newMemoryBudget(maxRunning, maxQueued, gatheredBytes, budgetBytes, wait)
 	return r
 }

@@ -145,7 +145,7 @@ func (sc *scan) run(ctx context.Context, parts []segment.Part) error {
 // retryMerged repeats a query if a merge has replaced segments that it was reading.
 func retryMerged(attempt func() error) error {
 	err := attempt()
-	if errors.Is(err, segment.ErrGone) {
+	if errors.Is(err, segment.ErrDeleted) {
 		err = attempt()
 	}
 	return err

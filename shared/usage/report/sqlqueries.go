@@ -21,9 +21,9 @@ import (
 type SQLEngine interface {
 	// Table returns the name of the files' table in queries.
 	Table() string
-	// Question returns a context for all SQL queries of one request: limits are checked
+	// WithQueryLimits returns a context for all SQL queries of one request: limits are checked
 	// only for the first.
-	Question(ctx context.Context) context.Context
+	WithQueryLimits(ctx context.Context) context.Context
 	// Query returns the rows of a query about an organization; nil is a NULL. Errors are
 	// faults: 503 if it takes too long, 400 if it reads too much, 429 if the hour's quota
 	// is exhausted.
@@ -169,7 +169,7 @@ func (e *sqlQueries) sum(ctx context.Context, p *plan, f *coverage, q *query, b 
 	}
 	sum.fromSQL = true
 	var rows, bins [][]*string
-	g, groupCtx := errgroup.WithContext(e.engine.Question(ctx))
+	g, groupCtx := errgroup.WithContext(e.engine.WithQueryLimits(ctx))
 	g.Go(func() (err error) {
 		rows, err = e.engine.Query(groupCtx, p.org, stats)
 		return err

@@ -26,7 +26,7 @@ var limit = regexp.MustCompile(`LIMIT (\d+)$`)
 
 func (e *engine) Table() string { return `"d"."t"` }
 
-func (e *engine) Question(ctx context.Context) context.Context { return ctx }
+func (e *engine) WithQueryLimits(ctx context.Context) context.Context { return ctx }
 
 func (e *engine) Query(_ context.Context, _, sql string) ([][]*string, error) {
 	e.queries.Add(1)

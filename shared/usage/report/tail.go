@@ -121,7 +121,7 @@ func (t *Tail) Next(ctx context.Context, now time.Time, f *Filter, most int) (fr
 			continue
 		}
 		got, left, err := t.segment(ctx, p, m, ended, most-len(fresh))
-		if err != nil && !errors.Is(err, segment.ErrGone) { // a merged segment is read as a part of the new one
+		if err != nil && !errors.Is(err, segment.ErrDeleted) { // a merged segment is read as a part of the new one
 			return fresh, more, err
 		}
 		t.read[m.Name], more = m.Max, more+left

@@ -136,7 +136,7 @@ func TestMergedSegmentsStayReadableForAWhile(t *testing.T) {
 		t.Errorf("a reader with an old list: %v", err)
 	}
 	h.compactAt(t, noon.Add(12*time.Minute))
-	if _, err := New(h.store, h.bucket, Options{}).Cube(context.Background(), &before[0]); !errors.Is(err, ErrGone) {
+	if _, err := New(h.store, h.bucket, Options{}).Cube(context.Background(), &before[0]); !errors.Is(err, ErrDeleted) {
 		t.Errorf("after the sweep: %v", err)
 	}
 }

@@ -21,7 +21,7 @@ func (a compactor) merge(ctx context.Context, inputs []Manifest, tier Tier, hour
 	w.e.reset()
 	id, err := w.run(ctx, inputs)
 	if err != nil {
-		if errors.Is(err, ErrGone) {
+		if errors.Is(err, ErrDeleted) {
 			return nil // another compactor has merged them
 		}
 		return err

@@ -187,16 +187,16 @@ type objects struct {
 	files  bool // records of past hours are in the bucket, however few
 }
 
-// ErrGone is returned for an object that was deleted: its segment was merged while a
+// ErrDeleted is returned for an object that was deleted: its segment was merged while a
 // reader had its manifest. The reader must list again.
-var ErrGone = errors.New("segment: the object is gone")
+var ErrDeleted = errors.New("segment: the object is gone")
 
 // get reads an object of a segment.
 func (o *objects) get(ctx context.Context, m *Manifest, k kind) ([]byte, error) {
 	if m.inBucket(k) {
 		b, err := o.bucket.Get(ctx, m.blobKey(k), 0)
 		if errors.Is(err, blob.ErrNotFound) {
-			err = ErrGone
+			err = ErrDeleted
 		}
 		if err != nil {
 			return nil, fmt.Errorf("segment: %s of %s: %w", k, m.Name, err)
@@ -205,7 +205,7 @@ func (o *objects) get(ctx context.Context, m *Manifest, k kind) ([]byte, error) 
 	}
 	item, ok, err := o.table.Get(ctx, m.objectKey(k), true)
 	if err == nil && !ok {
-		err = ErrGone
+		err = ErrDeleted
 	}
 	if err != nil {
 		return nil, fmt.Errorf("segment: %s of %s: %w", k, m.Name, err)
@@ -264,7 +264,7 @@ func (o *objects) drop(ctx context.Context, m *Manifest, keepPack bool) error {
 func (o *objects) part(ctx context.Context, key string, offset, length int64) ([]byte, error) {
 	r, _, err := o.bucket.Open(ctx, key, offset, length)
 	if errors.Is(err, blob.ErrNotFound) {
-		err = ErrGone
+		err = ErrDeleted
 	}
 	if err != nil {
 		return nil, fmt.Errorf("segment: %w", err)
@@ -283,7 +283,7 @@ func (o *objects) part(ctx context.Context, key string, offset, length int64) ([
 func (o *objects) bodies(ctx context.Context, ref bodyRef) ([]byte, error) {
 	b, err := o.part(ctx, ref.pack, ref.offset, ref.length)
 	switch {
-	case errors.Is(err, ErrGone):
+	case errors.Is(err, ErrDeleted):
 		return nil, nil
 	case err != nil:
 		return nil, err

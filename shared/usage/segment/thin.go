@@ -160,7 +160,7 @@ func (a thinner) thinDay(ctx context.Context, org string, day int64, retention *
 		}
 		changed := false
 		for i := range list {
-			if err = a.thin(ctx, &list[i], gone); errors.Is(err, ErrGone) || errors.Is(err, errChanged) {
+			if err = a.thin(ctx, &list[i], gone); errors.Is(err, ErrDeleted) || errors.Is(err, errChanged) {
 				changed = true
 				continue
 			}

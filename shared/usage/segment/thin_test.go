@@ -252,7 +252,7 @@ func (h *shelf) traces(t *testing.T, text string) (keys []string) {
 // keep: nothing of other workspaces is lost at any time, and at the end nothing remains of
 // what had to go.
 //
-//lane:plays
+//lane:property
 func TestThinningLosesNothingOfOthersWhereverItIsKilled(t *testing.T) {
 	for name, c := range map[string]struct {
 		inline int

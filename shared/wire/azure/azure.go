@@ -15,10 +15,10 @@ var Operations = []string{
 	"/chat/completions", "/completions", "/embeddings", "/images/generations", "/images/edits", "/audio/speech", "/audio/transcriptions", "/audio/translations", "/responses", "/realtime", "/batches",
 }
 
-// Below splits a path, which is escaped and has no version prefix, into the operation and
+// SplitPath splits a path, which is escaped and has no version prefix, into the operation and
 // the deployment (escaped), if any. Without a deployment, the query must have Azure's
 // version, because other hosts have paths with the same prefix.
-func Below(path, rawQuery string) (below, deployment string, ok bool) {
+func SplitPath(path, rawQuery string) (below, deployment string, ok bool) {
 	below, ok = strings.CutPrefix(path, Base)
 	if !ok || len(below) < 2 || below[0] != '/' {
 		return "", "", false

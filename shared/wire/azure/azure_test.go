@@ -24,7 +24,7 @@ func TestPathsOfAzuresClients(t *testing.T) {
 		{"/openaix/files", "api-version=v", "", ""},
 		{"/chat/completions", "api-version=v", "", ""},
 	} {
-		below, deployment, ok := Below(c.path, c.query)
+		below, deployment, ok := SplitPath(c.path, c.query)
 		if ok != (c.below != "") || ok && (below != c.below || Query(c.query, deployment) != c.want) {
 			t.Errorf("%s?%s: %s?%s, %v", c.path, c.query, below, Query(c.query, deployment), ok)
 		}

@@ -144,8 +144,8 @@ func Header(h http.Header, secrets []string) {
 	}
 }
 
-// Plain overwrites one secret in text as it is, not in other spellings.
-func Plain(text []byte, s string) {
+// Overwrite overwrites one secret in text as it is, not in other spellings.
+func Overwrite(text []byte, s string) {
 	short := s[:min(len(s), 63)] // longer ones are searched for in a slower way
 	for i := 0; ; {
 		n := bytes.Index(text[i:], []byte(short))

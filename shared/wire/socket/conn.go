@@ -206,9 +206,9 @@ func (c *Conn) failed(op string, no syscall.Errno) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, no)}
 }
 
-// WhenFull makes each write call f when the socket is full and the write is about to wait.
+// OnFull makes each write call f when the socket is full and the write is about to wait.
 // nil ends that.
-func (c *Conn) WhenFull(f func()) { c.out.full = f }
+func (c *Conn) OnFull(f func()) { c.out.full = f }
 
 // waited wraps an error of waiting with its operation.
 func (c *Conn) waited(err error, op string) error {

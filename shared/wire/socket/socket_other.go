@@ -8,8 +8,8 @@ import "syscall"
 // there must be no Conn.
 const Supported = false
 
-// Quiet cannot be known on this system.
-func Quiet(uintptr) bool { return false }
+// IsIdle cannot be known on this system.
+func IsIdle(uintptr) bool { return false }
 
 // Ended cannot be known on this system.
 func Ended(uintptr) bool { return true }

@@ -154,11 +154,11 @@ func TestQuietAndEnded(t *testing.T) {
 		}
 		return is
 	}
-	if !check(Quiet) || check(Ended) {
+	if !check(IsIdle) || check(Ended) {
 		t.Error("an open connection")
 	}
 	_, _ = other.Write([]byte("12"))
-	for check(Quiet) { // which takes one byte when it comes
+	for check(IsIdle) { // which takes one byte when it comes
 	}
 	if check(Ended) {
 		t.Error("bytes are taken for the end")
@@ -171,7 +171,7 @@ func TestQuietAndEnded(t *testing.T) {
 	other.Close()
 	for !check(Ended) {
 	}
-	if check(Quiet) {
+	if check(IsIdle) {
 		t.Error("the end is taken for silence")
 	}
 }

@@ -25,9 +25,9 @@ func receive(fd uintptr, p []byte) (n int, again bool, no syscall.Errno) {
 	}
 }
 
-// Quiet reports whether a socket is open and has nothing to read. It may read bytes,
+// IsIdle reports whether a socket is open and has nothing to read. It may read bytes,
 // because any byte makes the connection useless.
-func Quiet(fd uintptr) bool {
+func IsIdle(fd uintptr) bool {
 	var one [1]byte
 	_, again, _ := receive(fd, one[:])
 	return again

@@ -126,7 +126,7 @@ func (s *Session) take(m *part) (steps []live.Step) {
 		s.made += int64(len(m.turn))
 		s.sound = s.sound || bytes.Contains(m.turn, []byte(`"inlineData"`))
 	}
-	if m.usage.Known() {
+	if m.usage.IsReported() {
 		// The client may ask again before the provider has repeated the usage of the turn
 		// before.
 		if !s.open || s.requested && !m.complete && s.repeatsUsage(m) {
@@ -136,7 +136,7 @@ func (s *Session) take(m *part) (steps []live.Step) {
 	}
 	switch {
 	case !s.open:
-	case s.used.Known() && (m.complete || m.calls || s.over):
+	case s.used.IsReported() && (m.complete || m.calls || s.over):
 		steps = append(steps, s.end(s.used, finish(m)))
 	case m.complete:
 		s.over = true
@@ -156,7 +156,7 @@ func finish(m *part) string {
 func (s *Session) late(m *part) []live.Step {
 	if s.repeatsUsage(m) {
 		more := grown(s.booked, m.usage)
-		if !more.Known() {
+		if !more.IsReported() {
 			return nil
 		}
 		s.booked = m.usage
@@ -170,7 +170,7 @@ func (s *Session) late(m *part) []live.Step {
 
 // repeatsUsage reports whether usage restates that of the turn that was booked last. The
 // lock is held.
-func (s *Session) repeatsUsage(m *part) bool { return m.prompt == s.read && s.booked.Known() }
+func (s *Session) repeatsUsage(m *part) bool { return m.prompt == s.read && s.booked.IsReported() }
 
 // grown is how much more b has than a; classes that have not grown are unknown.
 func grown(a, b pricing.Usage) (more pricing.Usage) {
@@ -198,7 +198,7 @@ const (
 
 // estimate is what the turn is taken to have used. The lock is held.
 func (s *Session) estimate() (u pricing.Usage) {
-	if s.used.Known() {
+	if s.used.IsReported() {
 		u = s.used
 		u.Estimated = true
 		return u
@@ -221,7 +221,7 @@ func (s *Session) EndOpen() []live.Step {
 		return nil
 	}
 	u := s.estimate()
-	if s.made == 0 && !s.used.Known() && !s.over {
+	if s.made == 0 && !s.used.IsReported() && !s.over {
 		u = pricing.Usage{} // it had no result
 	}
 	return []live.Step{s.end(u, realtime.ConnectionLost)}

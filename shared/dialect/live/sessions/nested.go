@@ -115,7 +115,7 @@ func (s *Session) done(response []byte, finish string) []live.Step {
 	delete(s.open, n.ID)
 	step := live.Step{Do: live.Ends, ID: n.ID, Model: n.Model, Usage: m.Usage, Served: m.PriceFacts, Finish: finish}
 	switch {
-	case m.Usage.Known():
+	case m.Usage.IsReported():
 		if d != nil && d.at >= s.upTo {
 			s.history, s.upTo = max(s.history, m.Usage.TotalTokens()), d.at
 		}
@@ -159,7 +159,7 @@ func (s *Session) decided(id string, event []byte) []live.Step {
 		return nil
 	}
 	m := s.meter(decision)
-	if !m.Usage.Known() {
+	if !m.Usage.IsReported() {
 		return nil
 	}
 	return []live.Step{{Do: live.Ends, ID: "decision " + id, Model: n.Model, Usage: m.Usage, Served: m.PriceFacts, Finish: "completed"}}

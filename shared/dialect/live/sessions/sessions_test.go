@@ -93,7 +93,7 @@ func TestWhatIsMadeWithinASession(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	nested(`{"type":"response.created","response":{"id":"f","model":"d"}}`)
-	if got := ends(nested(`{"type":"response.failed","response":{"id":"f","usage":null,"error":{"code":"rate_limit_exceeded"}}}`)); len(got) != 1 || got[0].ID != "f" || got[0].Usage.Known() {
+	if got := ends(nested(`{"type":"response.failed","response":{"id":"f","usage":null,"error":{"code":"rate_limit_exceeded"}}}`)); len(got) != 1 || got[0].ID != "f" || got[0].Usage.IsReported() {
 		t.Errorf("one that failed and made nothing: %+v", got)
 	}
 	nested(`{"type":"response.created","response":{"id":"r2","model":"d"}}`)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Hostile is a malicious or malformed body.
-type Hostile struct {
+// InvalidInput is a malicious or malformed body.
+type InvalidInput struct {
 	Name  string
 	Field string // that is wrong, as a refusal names it; "": the body
 	Body  []byte
@@ -21,7 +21,7 @@ type Hostile struct {
 
 // Hostiles are made of a body that an operation would take and of its schema: each
 // member, on every level, with each kind of wrong value.
-func Hostiles(s Schema, body map[string]any) []Hostile {
+func Hostiles(s Schema, body map[string]any) []InvalidInput {
 	h := hostiles{whole: body}
 	h.broken()
 	h.object("", s, body, nil)
@@ -30,11 +30,11 @@ func Hostiles(s Schema, body map[string]any) []Hostile {
 
 type hostiles struct {
 	whole map[string]any
-	out   []Hostile
+	out   []InvalidInput
 }
 
 func (h *hostiles) add(name, field, body string, broken bool) {
-	h.out = append(h.out, Hostile{name, field, []byte(body), broken})
+	h.out = append(h.out, InvalidInput{name, field, []byte(body), broken})
 }
 
 // broken adds bodies that are not valid JSON objects.
@@ -70,7 +70,7 @@ func (h *hostiles) set(name, field string, at []any, value string) {
 	if err != nil {
 		return
 	}
-	h.out = append(h.out, Hostile{Name: name, Field: field, Body: bytes.Replace(raw, []byte(`"`+hole+`"`), []byte(value), 1)})
+	h.out = append(h.out, InvalidInput{Name: name, Field: field, Body: bytes.Replace(raw, []byte(`"`+hole+`"`), []byte(value), 1)})
 }
 
 // put is a copy of v with another value at a path; a nil value leaves the member out.
@@ -111,7 +111,7 @@ func (h *hostiles) object(field string, s Schema, body map[string]any, at []any)
 		if contains(texts(s["required"]), name) {
 			raw, err := json.Marshal(put(h.whole, below, nil))
 			if err == nil {
-				h.out = append(h.out, Hostile{Name: "missing", Field: path, Body: raw})
+				h.out = append(h.out, InvalidInput{Name: "missing", Field: path, Body: raw})
 			}
 		}
 		whole, v := h.whole, body[name]

@@ -11,9 +11,9 @@ import (
 // tries is how often a body is mended by what its refusal names.
 const tries = 6
 
-// Make creates a resource. Where the schema is incomplete, as with fields that only some types
+// Create creates a resource. Where the schema is incomplete, as with fields that only some types
 // require, the error response names the missing or superfluous field.
-func (w *World) Make(create *Operation, place Place, enums map[string]string) (*Thing, error) {
+func (w *Resources) Create(create *Operation, place Place, enums map[string]string) (*Resource, error) {
 	path, err := w.Path(create, place, enums)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (w *World) Make(create *Operation, place Place, enums map[string]string) (*
 	if err != nil {
 		return nil, err
 	}
-	t := &Thing{Create: create, Place: place, Sent: body, Variables: map[string]string{}, Answer: answer}
+	t := &Resource{Create: create, Place: place, Sent: body, Variables: map[string]string{}, Answer: answer}
 	values, _ := w.Values(create, place, enums)
 	for name, expression := range create.Links["read"].Variables {
 		v, err := evaluate(expression, values, body, answer)
@@ -50,11 +50,11 @@ func (w *World) Make(create *Operation, place Place, enums map[string]string) (*
 }
 
 // persist sends a body until it is taken.
-func (w *World) persist(op *Operation, path string, body map[string]any, place Place) (map[string]any, error) {
+func (w *Resources) persist(op *Operation, path string, body map[string]any, place Place) (map[string]any, error) {
 	added := map[string]bool{}
 	for n := 0; ; n++ {
 		answer, err := w.Call(op, path, body)
-		var refused *Refused
+		var refused *RejectedError
 		if err == nil || !errors.As(err, &refused) || refused.Status != 400 || n == tries {
 			return answer, err
 		}
@@ -66,7 +66,7 @@ func (w *World) persist(op *Operation, path string, body map[string]any, place P
 }
 
 // repair adds what a refusal misses and takes out what it does not want.
-func (w *World) repair(op *Operation, refused *Refused, body map[string]any, added map[string]bool, place Place) (repaired bool, err error) {
+func (w *Resources) repair(op *Operation, refused *RejectedError, body map[string]any, added map[string]bool, place Place) (repaired bool, err error) {
 	for field := range refused.Fields() {
 		top, _, _ := strings.Cut(field, ".")
 		top, _, _ = strings.Cut(top, "[")
@@ -99,7 +99,7 @@ func contains(all []string, one string) bool {
 }
 
 // Call sends a body and reads the answer.
-func (w *World) Call(op *Operation, path string, body any) (map[string]any, error) {
+func (w *Resources) Call(op *Operation, path string, body any) (map[string]any, error) {
 	var raw []byte
 	if body != nil {
 		var err error
@@ -109,7 +109,7 @@ func (w *World) Call(op *Operation, path string, body any) (map[string]any, erro
 	}
 	status, answer := w.Send(op.Method, path, raw)
 	if status != 200 {
-		return nil, &Refused{op, path, status, answer, raw}
+		return nil, &RejectedError{op, path, status, answer, raw}
 	}
 	var out map[string]any
 	if err := json.Unmarshal(answer, &out); err != nil {
@@ -119,7 +119,7 @@ func (w *World) Call(op *Operation, path string, body any) (map[string]any, erro
 }
 
 // Get reads a thing, out of its envelope.
-func (w *World) Get(t *Thing) (map[string]any, error) {
+func (w *Resources) Get(t *Resource) (map[string]any, error) {
 	read := w.Doc.Linked(t.Create, "read")
 	path, err := w.Path(read, t.Place, t.Variables)
 	if err != nil {
@@ -133,7 +133,7 @@ func (w *World) Get(t *Thing) (map[string]any, error) {
 }
 
 // Update changes a thing.
-func (w *World) Update(t *Thing, body map[string]any) error {
+func (w *Resources) Update(t *Resource, body map[string]any) error {
 	update := w.Doc.Linked(t.Create, "update")
 	path, err := w.Path(update, t.Place, t.Variables)
 	if err != nil {
@@ -141,19 +141,19 @@ func (w *World) Update(t *Thing, body map[string]any) error {
 	}
 	if t.Variables["version"] == "" {
 		_, err = w.Call(update, path, body)
-		var refused *Refused
+		var refused *RejectedError
 		if !errors.As(err, &refused) || refused.Status != 400 {
 			return err
 		}
 	}
-	whole := w.Whole(update, t) // what belongs together, as in a version, is sent together
+	whole := w.FullUpdate(update, t) // what belongs together, as in a version, is sent together
 	maps.Copy(whole, body)
 	_, err = w.Call(update, path, whole)
 	return err
 }
 
-// Whole returns an update body with every field that was sent for the resource.
-func (w *World) Whole(update *Operation, t *Thing) map[string]any {
+// FullUpdate returns an update body with every field that was sent for the resource.
+func (w *Resources) FullUpdate(update *Operation, t *Resource) map[string]any {
 	whole := map[string]any{}
 	for name := range object(update.Body["properties"]) {
 		if v, ok := t.Sent[name]; ok && (name != workspaceID || t.Place == Workspace) {
@@ -165,7 +165,7 @@ func (w *World) Whole(update *Operation, t *Thing) map[string]any {
 
 // Delete removes a thing. The members that the body of the delete needs get the values that
 // the thing has: that is how a client confirms.
-func (w *World) Delete(t *Thing) error {
+func (w *Resources) Delete(t *Resource) error {
 	op := w.Doc.Linked(t.Create, "delete")
 	path, err := w.Path(op, t.Place, t.Variables)
 	if err != nil {
@@ -187,7 +187,7 @@ func (w *World) Delete(t *Thing) error {
 }
 
 // Confirm is the body of a delete.
-func (w *World) Confirm(op *Operation, t *Thing) (map[string]any, error) {
+func (w *Resources) Confirm(op *Operation, t *Resource) (map[string]any, error) {
 	got, err := w.Get(t)
 	if err != nil {
 		return nil, err

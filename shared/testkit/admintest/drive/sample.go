@@ -141,9 +141,9 @@ func word(s Schema, name string, n int) string {
 	return tries[0]
 }
 
-// Other returns a valid value that differs from v; ok is false if the schema does not determine
+// DifferentValue returns a valid value that differs from v; ok is false if the schema does not determine
 // one.
-func Other(s Schema, name string, v any) (any, bool) {
+func DifferentValue(s Schema, name string, v any) (any, bool) {
 	if s[RefersTo] != nil {
 		return nil, false
 	}

@@ -21,13 +21,13 @@ const (
 	Organisation Place = false
 )
 
-// World is what a client has made. It is not safe for concurrent use.
-type World struct {
+// Resources are the resources that a client has created. It is not safe for concurrent use.
+type Resources struct {
 	Doc  *Document
 	Send Send
 	// In is the workspace that workspace_id names; "": one that the client makes.
 	In     string
-	things map[string]*Thing
+	things map[string]*Resource
 	names  map[string][]string // of things, by collection and any of their names
 	// New, where it is not nil, gives the name of another thing of a collection that
 	// no operation makes; "": it cannot.
@@ -36,13 +36,13 @@ type World struct {
 	made    int
 }
 
-// NewWorld is an empty world.
-func NewWorld(d *Document, send Send) *World {
-	return &World{Doc: d, Send: send, things: map[string]*Thing{}, names: map[string][]string{}}
+// NewResources is an empty world.
+func NewResources(d *Document, send Send) *Resources {
+	return &Resources{Doc: d, Send: send, things: map[string]*Resource{}, names: map[string][]string{}}
 }
 
-// Thing is a resource that was made.
-type Thing struct {
+// Resource is a resource that a client has created.
+type Resource struct {
 	Create    *Operation
 	Place     Place
 	Variables map[string]string // of the paths of its operations, and workspace_id
@@ -53,8 +53,8 @@ type Thing struct {
 	adopted   bool
 }
 
-// Refused is an answer that is none of success.
-type Refused struct {
+// RejectedError is an answer that is none of success.
+type RejectedError struct {
 	Op     *Operation
 	Path   string
 	Status int
@@ -62,12 +62,12 @@ type Refused struct {
 	Sent   []byte
 }
 
-func (r *Refused) Error() string {
+func (r *RejectedError) Error() string {
 	return fmt.Sprintf("%s %s: %d %.600s, sent %.600s", r.Op.Method, r.Path, r.Status, r.Body, r.Sent)
 }
 
 // Fields are the fields that a refusal names, with what it says of each.
-func (r *Refused) Fields() map[string]string {
+func (r *RejectedError) Fields() map[string]string {
 	var b struct {
 		Data struct {
 			Message string
@@ -88,18 +88,18 @@ func (r *Refused) Fields() map[string]string {
 	return out
 }
 
-// Need is a thing of the collection, made when there is none.
-func (w *World) Need(collection string, place Place) (*Thing, error) {
+// Find is a thing of the collection, made when there is none.
+func (w *Resources) Find(collection string, place Place) (*Resource, error) {
 	at := fmt.Sprint(collection, place)
 	if t := w.things[at]; t != nil {
 		return t, nil
 	}
 	create := w.Doc.created[collection]
-	var t *Thing
+	var t *Resource
 	var err error
 	if create == nil && w.New != nil {
 		if key := w.New(collection); key != "" {
-			t = &Thing{Place: place, Variables: map[string]string{}, Key: key, Names: []string{key}}
+			t = &Resource{Place: place, Variables: map[string]string{}, Key: key, Names: []string{key}}
 			w.things[at] = t
 			return t, nil
 		}
@@ -109,7 +109,7 @@ func (w *World) Need(collection string, place Place) (*Thing, error) {
 	} else {
 		if place == Workspace && w.takes(create, workspaceID) == nil {
 			if len(Variables(create.Path)) == 0 {
-				t, err := w.Need(collection, Organisation)
+				t, err := w.Find(collection, Organisation)
 				w.things[at] = t
 				return t, err
 			}
@@ -118,12 +118,12 @@ func (w *World) Need(collection string, place Place) (*Thing, error) {
 			}
 		}
 		for _, enums := range w.Variants(create) {
-			if t, err = w.Make(create, place, enums); err == nil {
+			if t, err = w.Create(create, place, enums); err == nil {
 				break
 			}
 		}
 		if place == Organisation && w.takes(create, workspaceID) != nil && (err != nil || w.inWorkspace(t)) {
-			return w.Need(collection, Workspace)
+			return w.Find(collection, Workspace)
 		}
 	}
 	if err != nil {
@@ -135,33 +135,33 @@ func (w *World) Need(collection string, place Place) (*Thing, error) {
 
 // inWorkspace reports whether a resource that was made without naming a workspace is in one:
 // that of a resource that it refers to.
-func (w *World) inWorkspace(t *Thing) bool {
+func (w *Resources) inWorkspace(t *Resource) bool {
 	got, err := w.Get(t)
 	return err == nil && text(got[workspaceID]) != ""
 }
 
 // After numbers names from n on, so that two worlds have none in common.
-func (w *World) After(n int) { w.made = n }
+func (w *Resources) After(n int) { w.made = n }
 
-// Invalidate makes the next Need make another thing.
-func (w *World) Invalidate(t *Thing) {
-	maps.DeleteFunc(w.things, func(_ string, o *Thing) bool { return o == t })
+// Invalidate makes the next Find make another thing.
+func (w *Resources) Invalidate(t *Resource) {
+	maps.DeleteFunc(w.things, func(_ string, o *Resource) bool { return o == t })
 }
 
-// Adopt makes a thing that is there already what Need gives.
-func (w *World) Adopt(collection string, place Place, names ...string) {
+// Adopt makes a thing that is there already what Find gives.
+func (w *Resources) Adopt(collection string, place Place, names ...string) {
 	w.adopted = true
-	w.things[fmt.Sprint(collection, place)] = &Thing{Place: place, Variables: map[string]string{}, Key: names[0], Names: names, adopted: true}
+	w.things[fmt.Sprint(collection, place)] = &Resource{Place: place, Variables: map[string]string{}, Key: names[0], Names: names, adopted: true}
 }
 
 // InvalidateIn clears the resources of a collection and of the collections below it, so that the
-// next Need creates new ones.
-func (w *World) InvalidateIn(collection string) {
-	maps.DeleteFunc(w.things, func(at string, t *Thing) bool { return strings.HasPrefix(at, collection) && !t.adopted })
+// next Find creates new ones.
+func (w *Resources) InvalidateIn(collection string) {
+	maps.DeleteFunc(w.things, func(at string, t *Resource) bool { return strings.HasPrefix(at, collection) && !t.adopted })
 }
 
 // All are the names of all things, with where they are.
-func (w *World) All() map[string]Place {
+func (w *Resources) All() map[string]Place {
 	out := map[string]Place{}
 	for _, t := range w.things {
 		for _, n := range t.Names {
@@ -172,12 +172,12 @@ func (w *World) All() map[string]Place {
 }
 
 // takes is the schema of a member of an operation's body; nil when it has none.
-func (w *World) takes(op *Operation, member string) Schema {
+func (w *Resources) takes(op *Operation, member string) Schema {
 	return object(object(op.Body["properties"])[member])
 }
 
 // find takes the first entry of a collection that nothing makes.
-func (w *World) find(collection string, place Place) (*Thing, error) {
+func (w *Resources) find(collection string, place Place) (*Resource, error) {
 	op := w.Doc.At("GET", collection)
 	if op == nil {
 		return nil, fmt.Errorf("drive: nothing makes what %s has, and nothing lists it", collection)
@@ -192,7 +192,7 @@ func (w *World) find(collection string, place Place) (*Thing, error) {
 		return nil, fmt.Errorf("drive: %s has nothing: %d %s", path, status, answer)
 	}
 	e := entries[len(entries)-1]
-	t := &Thing{Place: place, Variables: map[string]string{}, Answer: e}
+	t := &Resource{Place: place, Variables: map[string]string{}, Answer: e}
 	w.name(t, collection, e)
 	return t, nil
 }
@@ -214,7 +214,7 @@ func Entries(answer []byte) (out []map[string]any) {
 }
 
 // name notes what a thing is called by the members of an object.
-func (w *World) name(t *Thing, collection string, of map[string]any) {
+func (w *Resources) name(t *Resource, collection string, of map[string]any) {
 	if data := object(of["data"]); data != nil {
 		of = data
 	}
@@ -232,7 +232,7 @@ func (w *World) name(t *Thing, collection string, of map[string]any) {
 }
 
 // NamesOf are all names of what a name means.
-func (w *World) NamesOf(collection, name string) []string {
+func (w *Resources) NamesOf(collection, name string) []string {
 	if all := w.names[collection+" "+name]; all != nil {
 		return all
 	}
@@ -241,7 +241,7 @@ func (w *World) NamesOf(collection, name string) []string {
 
 // Variants are the values of the path variables of an operation that are no ids:
 // each combination.
-func (w *World) Variants(op *Operation) []map[string]string {
+func (w *Resources) Variants(op *Operation) []map[string]string {
 	out := []map[string]string{{}}
 	for _, p := range op.Path1 {
 		choice := texts(p.Schema["enum"])
@@ -266,7 +266,7 @@ var usual = map[string]string{"provider": "openai", "model": "gpt-4o-mini", "fil
 
 // Values finds the values of an operation's path variables; known ones are taken as
 // they are.
-func (w *World) Values(op *Operation, place Place, known map[string]string) (map[string]string, error) {
+func (w *Resources) Values(op *Operation, place Place, known map[string]string) (map[string]string, error) {
 	out := map[string]string{}
 	segs, at := strings.Split(op.Path, "/"), ""
 	for i, seg := range segs {
@@ -303,7 +303,7 @@ func collectionAs(at string) string { return at }
 
 // keyAt returns the map key of a resource in the collection at a path, with the path's
 // variables replaced by values.
-func (w *World) keyAt(collection string, place Place, values map[string]string) (string, error) {
+func (w *Resources) keyAt(collection string, place Place, values map[string]string) (string, error) {
 	if len(Variables(collection)) > 0 && w.Doc.created[collection] == nil {
 		op := w.Doc.At("GET", collection)
 		path, err := w.Path(op, place, values)
@@ -317,7 +317,7 @@ func (w *World) keyAt(collection string, place Place, values map[string]string) 
 		}
 		return text(entries[0]["id"]), nil
 	}
-	t, err := w.Need(collection, place)
+	t, err := w.Find(collection, place)
 	if err != nil {
 		return "", err
 	}
@@ -331,7 +331,7 @@ func (w *World) keyAt(collection string, place Place, values map[string]string) 
 
 // Path returns the path of an operation with its variables replaced, and a query with the
 // required parameters and the workspace.
-func (w *World) Path(op *Operation, place Place, known map[string]string) (string, error) {
+func (w *Resources) Path(op *Operation, place Place, known map[string]string) (string, error) {
 	values, err := w.Values(op, place, known)
 	if err != nil {
 		return "", err
@@ -371,13 +371,13 @@ func (w *World) Path(op *Operation, place Place, known map[string]string) (strin
 	return path, nil
 }
 
-func (w *World) workspace() (string, error) {
+func (w *Resources) workspace() (string, error) {
 	if w.In != "" {
 		return w.In, nil
 	}
 	for _, op := range w.Doc.Operations {
 		if to := text(w.takes(op, workspaceID)[RefersTo]); to != "" {
-			t, err := w.Need(to, Organisation)
+			t, err := w.Find(to, Organisation)
 			if err != nil {
 				return "", err
 			}
@@ -389,7 +389,7 @@ func (w *World) workspace() (string, error) {
 }
 
 // Body is a new body for an operation, of its example and schema.
-func (w *World) Body(op *Operation, place Place) (map[string]any, error) {
+func (w *Resources) Body(op *Operation, place Place) (map[string]any, error) {
 	w.made++
 	body, _ := copyOf(op.Example).(map[string]any)
 	if body == nil {
@@ -412,8 +412,8 @@ func (w *World) Body(op *Operation, place Place) (map[string]any, error) {
 	return body, nil
 }
 
-// Again is the body of a thing with other names, to make another one.
-func (w *World) Again(t *Thing) (map[string]any, error) {
+// CopyBody is the body of a thing with other names, to make another one.
+func (w *Resources) CopyBody(t *Resource) (map[string]any, error) {
 	w.made++
 	body, _ := copyOf(t.Sent).(map[string]any)
 	ws := body[workspaceID]
@@ -428,7 +428,7 @@ func (w *World) Again(t *Thing) (map[string]any, error) {
 
 // fill puts real names where a body refers to something, and fresh texts where a
 // name must be its own.
-func (w *World) fill(s Schema, body map[string]any, place Place) error {
+func (w *Resources) fill(s Schema, body map[string]any, place Place) error {
 	for name, v := range body {
 		if name == workspaceID && w.In != "" && object(object(s["properties"])[name])[RefersTo] != nil {
 			body[name] = w.In
@@ -449,9 +449,9 @@ func (w *World) fill(s Schema, body map[string]any, place Place) error {
 // own are fields that must be unique per resource.
 var own = []string{"name", "slug", "email", "domain"}
 
-func (w *World) filled(s Schema, name string, v any, place Place) (any, error) {
+func (w *Resources) filled(s Schema, name string, v any, place Place) (any, error) {
 	if to := text(s[RefersTo]); to != "" {
-		t, err := w.Need(to, place)
+		t, err := w.Find(to, place)
 		if err != nil {
 			return nil, err
 		}

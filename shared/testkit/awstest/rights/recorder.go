@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"gateway/shared/testkit/standin"
+	"gateway/shared/testkit/awsemulator"
 )
 
 // Grant is one right of a policy: an action on a resource, under the conditions of
@@ -27,7 +27,7 @@ type Grant struct {
 
 // Recorder records what each function used.
 type Recorder struct {
-	policies map[string][]standin.Statement // the key is the access key, which is the function's name
+	policies map[string][]awsemulator.Statement // the key is the access key, which is the function's name
 	keyARN   string
 
 	mu      sync.Mutex
@@ -41,7 +41,7 @@ type Recorder struct {
 // Record puts itself in front of services, given as variables with their endpoints, and
 // returns the variables that point to it instead. A caller without a known policy may do
 // anything and is not recorded.
-func Record(endpoints map[string]string, policies map[string][]standin.Statement, keyARN string) (*Recorder, map[string]string, error) {
+func Record(endpoints map[string]string, policies map[string][]awsemulator.Statement, keyARN string) (*Recorder, map[string]string, error) {
 	r := &Recorder{policies: policies, keyARN: keyARN, used: map[string]map[Grant]int{}, actions: map[string]map[string]int{}}
 	led := map[string]string{}
 	for name, endpoint := range endpoints {
@@ -124,7 +124,7 @@ func (r *Recorder) check(who, service string, req *http.Request, body []byte) er
 	return nil
 }
 
-func (r *Recorder) note(who string, s standin.Statement, u Use) {
+func (r *Recorder) note(who string, s awsemulator.Statement, u Use) {
 	if r.used[who] == nil {
 		r.used[who] = map[Grant]int{}
 	}
@@ -138,15 +138,15 @@ func (r *Recorder) note(who string, s standin.Statement, u Use) {
 }
 
 // condition writes a statement's conditions as one text.
-func condition(s standin.Statement) string {
+func condition(s awsemulator.Statement) string {
 	if len(s.Condition) == 0 {
 		return ""
 	}
 	return fmt.Sprint(s.Condition) // maps print in the order of their keys
 }
 
-// Refused are the uses that were not allowed.
-func (r *Recorder) Refused() []string {
+// Denied are the uses that were not allowed.
+func (r *Recorder) Denied() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.refused)
@@ -179,7 +179,7 @@ func (r *Recorder) Unused(who string) (out []Grant) {
 }
 
 // Grants splits a policy into single rights.
-func Grants(policy []standin.Statement) (out []Grant) {
+func Grants(policy []awsemulator.Statement) (out []Grant) {
 	for _, s := range policy {
 		for _, action := range s.Action {
 			for _, resource := range s.Resource {
@@ -218,7 +218,7 @@ type Use struct {
 func (u Use) String() string { return fmt.Sprintf("%s on %s %v", u.Action, u.Resource, u.Context) }
 
 // Allowed returns the positions of the statements that allow a use.
-func Allowed(policy []standin.Statement, u Use) (by []int, err error) {
+func Allowed(policy []awsemulator.Statement, u Use) (by []int, err error) {
 	for i, s := range policy {
 		ok, err := allows(s, u)
 		if err != nil {
@@ -231,7 +231,7 @@ func Allowed(policy []standin.Statement, u Use) (by []int, err error) {
 	return by, nil
 }
 
-func allows(s standin.Statement, u Use) (bool, error) {
+func allows(s awsemulator.Statement, u Use) (bool, error) {
 	if !any(s.Action, u.Action) || !any(s.Resource, u.Resource) {
 		return false, nil
 	}

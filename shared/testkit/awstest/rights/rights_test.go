@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/testkit/standin"
+	"gateway/shared/testkit/awsemulator"
 )
 
 const table = "arn:aws:dynamodb:us-east-1:123456789012:table/gateway-"
@@ -14,14 +14,14 @@ const table = "arn:aws:dynamodb:us-east-1:123456789012:table/gateway-"
 // TestAllowed holds the evaluation of policies against what IAM documents.
 func TestAllowed(t *testing.T) {
 	t.Parallel()
-	on := func(condition map[string]map[string]standin.List) []standin.Statement {
-		return []standin.Statement{{Action: standin.List{"s3:Get*", "s3:ListBucket"}, Resource: standin.List{"arn:aws:s3:::b", "arn:aws:s3:::b/a/*"}, Condition: condition}}
+	on := func(condition map[string]map[string]awsemulator.List) []awsemulator.Statement {
+		return []awsemulator.Statement{{Action: awsemulator.List{"s3:Get*", "s3:ListBucket"}, Resource: awsemulator.List{"arn:aws:s3:::b", "arn:aws:s3:::b/a/*"}, Condition: condition}}
 	}
-	leading := func(operator string) map[string]map[string]standin.List {
-		return map[string]map[string]standin.List{operator: {"k": {"x#*", "y"}}}
+	leading := func(operator string) map[string]map[string]awsemulator.List {
+		return map[string]map[string]awsemulator.List{operator: {"k": {"x#*", "y"}}}
 	}
 	for name, c := range map[string]struct {
-		policy  []standin.Statement
+		policy  []awsemulator.Statement
 		use     Use
 		allowed bool
 	}{
@@ -40,8 +40,8 @@ func TestAllowed(t *testing.T) {
 		"all of several":            {on(leading("ForAllValues:StringLike")), Use{"s3:ListBucket", "arn:aws:s3:::b", map[string][]string{"k": {"x#1", "y"}}}, true},
 		"not all of several":        {on(leading("ForAllValues:StringLike")), Use{"s3:ListBucket", "arn:aws:s3:::b", map[string][]string{"k": {"x#1", "z"}}}, false},
 		"all of none":               {on(leading("ForAllValues:StringLike")), Use{"s3:ListBucket", "arn:aws:s3:::b", nil}, true},
-		"must be there":             {on(map[string]map[string]standin.List{"Null": {"k": {"false"}}}), Use{"s3:ListBucket", "arn:aws:s3:::b", nil}, false},
-		"is there":                  {on(map[string]map[string]standin.List{"Null": {"k": {"false"}}}), Use{"s3:ListBucket", "arn:aws:s3:::b", map[string][]string{"k": {""}}}, true},
+		"must be there":             {on(map[string]map[string]awsemulator.List{"Null": {"k": {"false"}}}), Use{"s3:ListBucket", "arn:aws:s3:::b", nil}, false},
+		"is there":                  {on(map[string]map[string]awsemulator.List{"Null": {"k": {"false"}}}), Use{"s3:ListBucket", "arn:aws:s3:::b", map[string][]string{"k": {""}}}, true},
 	} {
 		by, err := Allowed(c.policy, c.use)
 		if err != nil || (len(by) > 0) != c.allowed {
@@ -95,7 +95,7 @@ func TestRecorder(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	t.Cleanup(behind.Close)
-	policies := map[string][]standin.Statement{"reader": {{Action: standin.List{"s3:GetObject", "s3:PutObject"}, Resource: standin.List{"arn:aws:s3:::b/a/*"}}}}
+	policies := map[string][]awsemulator.Statement{"reader": {{Action: awsemulator.List{"s3:GetObject", "s3:PutObject"}, Resource: awsemulator.List{"arn:aws:s3:::b/a/*"}}}}
 	r, led, err := Record(map[string]string{"AWS_ENDPOINT_URL_S3": behind.URL}, policies, "key")
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestRecorder(t *testing.T) {
 			t.Errorf("%s: %d, want %d", who, res.StatusCode, want)
 		}
 	}
-	if got := r.Refused(); len(got) != 2 || r.Calls() != 3 {
+	if got := r.Denied(); len(got) != 2 || r.Calls() != 3 {
 		t.Errorf("%d calls, refused %q", r.Calls(), got)
 	}
 	if got := r.Unused("reader"); len(got) != 1 || got[0].Action != "s3:PutObject" {

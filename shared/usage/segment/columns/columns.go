@@ -30,6 +30,6 @@ var All = []Column{
 	{"parent_span_id", "string"}, {"gateway_cost", "bigint"},
 }
 
-// Own lists the internal columns: the record as the gateway encodes it, and the location
+// Standard lists the internal columns: the record as the gateway encodes it, and the location
 // of its sealed bodies.
-var Own = []string{"body_pack", "body_offset", "body_length", "event"}
+var Standard = []string{"body_pack", "body_offset", "body_length", "event"}

@@ -64,14 +64,14 @@ func writeBooks(c *call) {
 		c.req.Fail("settle", err)
 	}
 	if c.race != nil {
-		c.race.hedge.Spent(int64(used), int64(unused))
+		c.race.hedge.RecordCost(int64(used), int64(unused))
 	}
 	if c.req.Principal == nil {
 		return // an unknown caller has no record
 	}
 	describeMoney(&c.bill, &c.log, &c.cache, &c.rec)
 	if u := &c.rec.Usage; u.N(pricing.CacheWrite5m)+u.N(pricing.CacheWrite1h)+u.N(pricing.CacheRead) > 0 {
-		c.relay.unread.Observe(promptsOf(&c.target, &c.bill), u.Written() > 0, u.N(pricing.CacheRead) > 0)
+		c.relay.unread.Observe(promptsOf(&c.target, &c.bill), u.CacheWrites() > 0, u.N(pricing.CacheRead) > 0)
 	}
 	c.rec.ClientStatus, c.rec.ClientGone = outcome.Status, c.reply.gone
 	c.rec.ResponseBytes = outcome.Bytes
@@ -116,7 +116,7 @@ func describeWalk(relay *Relay, pl *plan.Plan, gs *guardrail.State, rec *usage.R
 	if pl.Traversal == nil {
 		return
 	}
-	r.Draws, r.Breakers = pl.Traversal.Draws(r.Draws[:0]), pl.Traversal.Breakers(r.Breakers[:0])
+	r.Draws, r.Breakers = pl.Traversal.AppendDraws(r.Draws[:0]), pl.Traversal.Breakers(r.Breakers[:0])
 	r.Measured = pl.Traversal.Measured(r.Measured[:0])
 	r.Matches, r.Skips = pl.Traversal.Matches(r.Matches[:0]), pl.Traversal.Skips(r.Skips[:0])
 }

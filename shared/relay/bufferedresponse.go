@@ -158,7 +158,7 @@ var (
 // answers reports whether a body in the client's dialect is a valid response. One with usage, an
 // id or a model is; others are examined further.
 func answers(tg *target.Target, m *chat.Meter, out []byte) bool {
-	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || tg.Req.Req.Method != http.MethodPost {
+	if m.Usage.IsReported() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || tg.Req.Req.Method != http.MethodPost {
 		return true
 	}
 	if tg.Req.Route.Client != nil {

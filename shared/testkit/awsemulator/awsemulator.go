@@ -1,10 +1,10 @@
-// Package standin emulates AWS on loopback: an emulator of DynamoDB in a separate process, and
+// Package awsemulator emulates AWS on loopback: an emulator of DynamoDB in a separate process, and
 // servers of SQS, S3 and KMS in this process that are as strict as the services. All data is in
 // memory and lost at the end.
 //
 // Tables and queues are those of the stacks: a test of infra writes installation.json from the
 // synthesized templates, and checks that it matches them.
-package standin
+package awsemulator
 
 import (
 	"bytes"
@@ -223,13 +223,13 @@ func (s *Services) makeTables(ctx context.Context) error {
 			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(a.AttributeName), AttributeType: types.ScalarAttributeType(a.AttributeType)})
 		}
 		if _, err := client.CreateTable(ctx, in); err != nil {
-			return fmt.Errorf("standin: table %s: %w", name, err)
+			return fmt.Errorf("awsemulator: table %s: %w", name, err)
 		}
 		_, err := client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 			TableName: aws.String(name), TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(table.TimeToLive), Enabled: aws.Bool(true)},
 		})
 		if err != nil {
-			return fmt.Errorf("standin: table %s: %w", name, err)
+			return fmt.Errorf("awsemulator: table %s: %w", name, err)
 		}
 	}
 	return nil
@@ -325,7 +325,7 @@ func (l *List) UnmarshalJSON(raw []byte) error {
 var Described = sync.OnceValue(func() *Installation {
 	var in Installation
 	if err := json.Unmarshal(installation, &in); err != nil {
-		panic(fmt.Sprintf("standin: installation.json: %v", err)) // a test checks that it can be read
+		panic(fmt.Sprintf("awsemulator: installation.json: %v", err)) // a test checks that it can be read
 	}
 	return &in
 })

@@ -46,7 +46,7 @@ func (m *Mux) Admits(ctx context.Context, sc store.Scope, key string, maker *bat
 			return nil, nil, err
 		}
 	}
-	if closing, err = auth.Former(ctx, sc, maker.KeyID, scope); err != nil {
+	if closing, err = auth.ExpiredPrincipal(ctx, sc, maker.KeyID, scope); err != nil {
 		return nil, nil, err
 	}
 	return closing.As(identity.KeyType(maker.Type), maker.User, maker.Slug), left, nil

@@ -321,7 +321,7 @@ func (r *Response) Meter() Meter {
 	if m.Mode == "" {
 		m.Mode = pricing.ModeOf(r.ServiceTier)
 	}
-	if r.Billed != nil && r.Billed.Known() {
+	if r.Billed != nil && r.Billed.IsReported() {
 		m.Usage = *r.Billed
 	}
 	for i := range r.Choices {

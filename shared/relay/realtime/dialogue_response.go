@@ -329,11 +329,11 @@ func (a *account) ends(s *wires.Step, event []byte) {
 	}
 	done := &realtime.Done{ID: s.ID, Status: s.Finish, Usage: s.Usage, Model: s.Model, Served: s.Served}
 	switch {
-	case t != nil && t.turn != nil && s.Usage.Known():
+	case t != nil && t.turn != nil && s.Usage.IsReported():
 		t.turn.End(done, event)
 	case t != nil && t.turn != nil:
 		t.turn.Drop(nil)
-	case s.Usage.Known():
+	case s.Usage.IsReported():
 		a.desk.ChargeLate(done, event)
 	}
 }

@@ -105,8 +105,8 @@ func walkThrough(c *call, q *DryRunRequest, out *DryRunResponse) *DryRunError {
 			called++
 			outcome = route.Outcome{Status: t.Assumed}
 		} else {
-			c.plan.Traversal.Refused(fault.Code(t.Error.Code), t.Error.Status)
-			outcome = route.Outcome{Status: t.Error.Status, Refused: true}
+			c.plan.Traversal.Reject(fault.Code(t.Error.Code), t.Error.Status)
+			outcome = route.Outcome{Status: t.Error.Status, Rejected: true}
 		}
 		out.Targets = append(out.Targets, t)
 	}

@@ -77,7 +77,7 @@ func (a *Response) usage(o *upstream.Object, r *Request) {
 	n := a.ReportedTokens
 	switch {
 	case n.Set:
-	case a.Usage.Known():
+	case a.Usage.IsReported():
 		n = chat.Some(a.Usage.InputTokens())
 	default:
 		size := 0

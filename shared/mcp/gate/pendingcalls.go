@@ -79,7 +79,7 @@ type heldCall struct {
 	up          *mcp.Upstream
 	sentHeaders http.Header
 	ids         map[string]json.RawMessage // ids of the server's requests, by the client's names
-	questions   map[string]serverrequest.Question
+	questions   map[string]serverrequest.InputRequest
 	timer       *time.Timer
 }
 
@@ -136,14 +136,14 @@ func (w *bridge) next(ctx context.Context, x *mcp.Exchange, hurry bool) ([]byte,
 
 // holds reports whether a call may outlive the request of its client.
 func (w *bridge) holds() bool {
-	return w.kind == toPooled && w.declared != nil && w.v.req.Era == protocolversion.Stateless
+	return w.kind == toPooled && w.declared != nil && w.v.req.Kind == protocolversion.Stateless
 }
 
 // handleServerRequest handles a request of a server. It returns false if the client does not
 // support it.
-func (w *bridge) handleServerRequest(ctx *idleTimeout, m *serverMessage, requests map[string]json.RawMessage, questions map[string]serverrequest.Question) bool {
-	q := serverrequest.Question{Method: m.Method, Params: m.Params}
-	if w.kind != toPooled || w.declared == nil || !serverrequest.Known(m.Method) || !serverrequest.Allowed(w.declared, q) {
+func (w *bridge) handleServerRequest(ctx *idleTimeout, m *serverMessage, requests map[string]json.RawMessage, questions map[string]serverrequest.InputRequest) bool {
+	q := serverrequest.InputRequest{Method: m.Method, Params: m.Params}
+	if w.kind != toPooled || w.declared == nil || !serverrequest.IsInputRequest(m.Method) || !serverrequest.Allowed(w.declared, q) {
 		return false
 	}
 	if w.holds() {

@@ -1,6 +1,6 @@
-// Package invited accepts invitations, for the routes with which invited people join an
+// Package acceptance accepts invitations, for the routes with which invited people join an
 // organization.
-package invited
+package acceptance
 
 import (
 	"gateway/shared/admin"
@@ -34,16 +34,16 @@ func Accept(c *admin.Call, token, firstName, lastName string) (*Accepted, error)
 	c.SetResource(id)
 	keys := map[string]Key{}
 	a := &membership.Acceptance{Org: org, ID: id, Token: token, Claim: c.RequestID, Rows: 4 + identity.RowsOfKey, FirstName: firstName, LastName: lastName}
-	a.Joined = func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
+	a.OnJoin = func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
 		signsIn, err := CanSignIn(c, org, i.Email)
 		if err != nil {
 			return err
 		}
 		if signsIn || !a.New {
-			_, _, err := membership.HandIfRequested(tx, c.Resources, c.Sealer, workspace, user, i)
+			_, _, err := membership.CreateUserKeyIfRequested(tx, c.Resources, c.Sealer, workspace, user, i)
 			return err
 		}
-		rec, raw, err := membership.HandIfRequested(tx, c.Resources, nil, workspace, user, i)
+		rec, raw, err := membership.CreateUserKeyIfRequested(tx, c.Resources, nil, workspace, user, i)
 		if rec != nil {
 			keys[workspace] = Key{ID: rec.ID, Workspace: workspace, Secret: raw}
 		}

@@ -120,12 +120,12 @@ func NoDecision() rehearsedDecision {
 	return rehearsedDecision{Draws: []map[string]any{}, Measured: []usage.MeasuredShown{}, Matches: []map[string]any{}, Breakers: []map[string]any{}, Skips: []map[string]any{}}
 }
 
-func DecisionOf(w *route.Walk) rehearsedDecision {
+func DecisionOf(w *route.Traversal) rehearsedDecision {
 	d := NoDecision()
-	for _, v := range w.Draws(nil) {
+	for _, v := range w.AppendDraws(nil) {
 		d.Draws = append(d.Draws, map[string]any{"path": v.Path, "number": float64(v.Number) / (1 << 32), "chosen": v.Index, "sticky": orNull(v.Sticky)})
 	}
-	d.Measured = usage.ShowMeasured(w.Measured(nil))
+	d.Measured = usage.DescribeMeasured(w.Measured(nil))
 	for _, v := range w.Matches(nil) {
 		d.Matches = append(d.Matches, map[string]any{"path": v.Path, "condition": v.Condition, "chosen": v.Index})
 	}

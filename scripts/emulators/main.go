@@ -1,7 +1,7 @@
-// Command standins runs the AWS emulators at one endpoint until it is interrupted. Use it as
+// Command emulators runs the AWS emulators at one endpoint until it is interrupted. Use it as
 // AWS_ENDPOINT_URL:
 //
-//	go run ./scripts/standins -addr 127.0.0.1:4566
+//	go run ./scripts/emulators -addr 127.0.0.1:4566
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"gateway/shared/testkit/standin"
+	"gateway/shared/testkit/awsemulator"
 )
 
 func main() {
@@ -34,7 +34,7 @@ func main() {
 }
 
 func run(ctx context.Context, root, addr string) error {
-	s, err := standin.Start(ctx, root)
+	s, err := awsemulator.Start(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func run(ctx context.Context, root, addr string) error {
 		<-ctx.Done()
 		_ = server.Close() // Serve reports the error
 	}()
-	fmt.Printf("export AWS_ENDPOINT_URL=http://%s AWS_REGION=%s AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test\n", l.Addr(), standin.Region)
+	fmt.Printf("export AWS_ENDPOINT_URL=http://%s AWS_REGION=%s AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test\n", l.Addr(), awsemulator.Region)
 	fmt.Fprintln(os.Stderr, "stand-ins of DynamoDB, SQS, S3 and KMS, in memory")
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -242,7 +242,7 @@ func Filtered(tg *Target) bool {
 }
 
 // raise determines the tenant isolation for the saved provider's objects.
-func raise(tg *Target, s *saved.Provider, cred *saved.Opened) {
+func raise(tg *Target, s *saved.Provider, cred *saved.OpenCredential) {
 	age := ownership.MaxUsesAge
 	if tg.Req.Route.Client != nil && tg.Req.Route.Operation != provider.ResponsesCreate {
 		age = ownership.MaxUsesAgeChat

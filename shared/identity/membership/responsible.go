@@ -11,15 +11,15 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Vouch stages that the user now, instead of was, answers for source: a configuration that
+// SetResponsible stages that the user now, instead of was, answers for source: a configuration that
 // determines who every user is, such as an identity provider or the keys of signed tokens. Either
-// may be "" or identity.NoSponsor. See RefuseVoucher.
-func Vouch(tx *resource.Tx, source resource.Ref, was, now string) error {
+// may be "" or identity.NoSponsor. See CheckNotResponsible.
+func SetResponsible(tx *resource.Tx, source resource.Ref, was, now string) error {
 	if was == now {
 		return nil
 	}
 	if was != "" {
-		if err := tx.Unuse(userRef(source.Scope, was), source); err != nil {
+		if err := tx.RemoveUse(userRef(source.Scope, was), source); err != nil {
 			return err
 		}
 	}
@@ -32,9 +32,9 @@ func Vouch(tx *resource.Tx, source resource.Ref, was, now string) error {
 	return tx.Use(userRef(source.Scope, now), source)
 }
 
-// RefuseVoucher refuses to end the ownership of a user who answers for an identity source.
+// CheckNotResponsible refuses to end the ownership of a user who answers for an identity source.
 // Otherwise, a former owner who controls an identity provider could still sign in as any owner.
-func RefuseVoucher(tx *resource.Tx, user *resource.Record) error {
+func CheckNotResponsible(tx *resource.Tx, user *resource.Record) error {
 	err := tx.RefuseIfUsed(user.Ref())
 	var used *resource.UsedError
 	if !errors.As(err, &used) {

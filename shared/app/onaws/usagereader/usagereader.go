@@ -1,6 +1,6 @@
-// Package asking makes the reader of usage on AWS. Questions that are too large for it go
+// Package usagereader makes the reader of usage on AWS. Questions that are too large for it go
 // to Athena. It is not part of package onaws, which every function links.
-package asking
+package usagereader
 
 import (
 	"context"

@@ -69,11 +69,11 @@ type leafHooks struct{ input, output []named }
 
 // ofLeaf compiles the guardrails of a config's target, once.
 func (m *Deps) ofLeaf(leaf *route.Leaf) *leafHooks {
-	if made, ok := leaf.Made.Load().(*leafHooks); ok {
+	if made, ok := leaf.Compiled.Load().(*leafHooks); ok {
 		return made
 	}
 	made := &leafHooks{m.read(leaf.Input, true), m.read(leaf.Output, false)}
-	leaf.Made.Store(made)
+	leaf.Compiled.Store(made)
 	return made
 }
 

@@ -1,6 +1,6 @@
-// Package exporting makes exports of the logs of an installation. It is not part of package
+// Package logexport makes exports of the logs of an installation. It is not part of package
 // app, which every function links, because the code that reads segments weighs 4 MB.
-package exporting
+package logexport
 
 import (
 	"gateway/shared/app"
@@ -17,7 +17,7 @@ func NewRuns(c *app.Core) *export.Runs {
 
 // Worker does the steps of exports of logs; nil where the bucket does not write
 // objects part by part.
-func Worker(c *app.Core, archive *segment.Archive, pace export.Pace) *export.Worker {
+func Worker(c *app.Core, archive *segment.Archive, pace export.StepLimits) *export.Worker {
 	bucket, ok := c.Bucket.(interface {
 		blob.Bucket
 		blob.Uploads
@@ -25,5 +25,5 @@ func Worker(c *app.Core, archive *segment.Archive, pace export.Pace) *export.Wor
 	if !ok {
 		return nil
 	}
-	return &export.Worker{Runs: NewRuns(c), Reader: report.New(archive, c.Bucket), Bucket: bucket, Sealer: c.Sealer, Pace: pace}
+	return &export.Worker{Runs: NewRuns(c), Reader: report.New(archive, c.Bucket), Bucket: bucket, Sealer: c.Sealer, Limits: pace}
 }
