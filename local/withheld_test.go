@@ -128,3 +128,18 @@ func TestOnlyGuardrailsThatDecideWithholdBodies(t *testing.T) {
 		}
 	}
 }
+
+// TestLogsShowTheRequestOfTheLastTarget: a request to an earlier target of another format, which had
+// no guardrails, is not in the record.
+func TestLogsShowTheRequestOfTheLastTarget(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	const config = `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@mock-anthropic","override_params":{"model":"claude-sonnet-4-5"}},` +
+		`{"provider":"@mock","input_guardrails":[{"gateway.pii":{"redact":true,"categories":["EMAIL_ADDRESS"]}}]}]}`
+	got := r.call("POST", "/chat/completions", chatBody("gpt-4o", "mock: status=503\nmail mary.poppins@example.com", ""), "x-gateway-config", config, "X-Gateway-Trace-Id", "last")
+	rec := r.traced("last", 1)[0]
+	_, raw := logOf(t, r, rec.ID)
+	if len(rec.Attempts) != 2 || strings.Contains(raw, "poppins") || strings.Contains(raw, "claude") && strings.Contains(raw, "anthropic-version") || !strings.Contains(raw, "{{EMAIL_ADDRESS_1}}") {
+		t.Errorf("%d, %d attempts, logged %s", got.status, len(rec.Attempts), raw)
+	}
+}

@@ -174,6 +174,7 @@ func describeRequest(tg *target.Target, rec *usage.Record) {
 // keepSent stores the request to the provider if it differs from the client's. The body is not
 // copied: it is valid until the next attempt, which replaces it.
 func keepSent(tg *target.Target, log *record.Log, mk *target.SecretMask, h http.Header, body []byte) {
+	log.Bodies.BeginAttempt()
 	if !tg.Req.Logs() || len(body) == 0 || tg.Req.Route.BodyMode == routes.Raw || tg.SameDialect() {
 		return
 	}

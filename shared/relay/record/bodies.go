@@ -70,6 +70,12 @@ type Extras struct {
 	Request          []byte
 }
 
+// BeginAttempt clears what an earlier call of a provider left: its request and its response.
+func (b *Bodies) BeginAttempt() {
+	b.received.Free()
+	b.received, b.sent, b.sentHead = nil, nil, b.sentHead[:0]
+}
+
 // SetExtras states what Seal seals. Secrets are redacted in both responses, not in other encodings.
 func (b *Bodies) SetExtras(what Extras, secrets []string) {
 	var response, received []byte
