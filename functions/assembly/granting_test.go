@@ -193,7 +193,7 @@ func usesCallersUser(fn *ast.FuncDecl) (uses bool) {
 			}
 			switch of := n.X.(type) {
 			case *ast.SelectorExpr:
-				uses = uses || of.Sel.Name == "Caller" || of.Sel.Name == "Who"
+				uses = uses || of.Sel.Name == "Caller" || of.Sel.Name == "Principal"
 			case *ast.Ident:
 				uses = uses || of.Name == "caller" || of.Name == "who"
 			}
