@@ -5,6 +5,6 @@ package main
 import "gateway/local/cloud"
 
 func init() {
-	aws = cloud.Side{}
+	aws = cloud.Backends{}
 	aws.Configure()
 }
