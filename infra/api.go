@@ -43,7 +43,7 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 		if r.Place == placement.Buffered {
 			administration[unifyVariables(r.Path)] = r.Family
 		}
-		op := integration(o, r.Without, arn(r.Family), places[r.Family], r.Status)
+		op := integration(o, r.WithoutContainer, arn(r.Family), places[r.Family], r.Status)
 		if r.Method == placement.AnyMethod {
 			add(r.Path, "x-amazon-apigateway-any-method", op)
 		} else {
@@ -53,8 +53,8 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 	// Some routes only the container serves, on paths that have other methods too. Without a
 	// container such a route gets its own operation, which refuses.
 	for _, r := range nowhere {
-		if path := paths[unifyVariables(r.Path)]; path != nil && path["x-amazon-apigateway-any-method"] == nil && r.Without == placement.Refused && !o.hasContainer() {
-			add(r.Path, strings.ToLower(r.Method), integration(o, r.Without, "", placement.Container, r.Status))
+		if path := paths[unifyVariables(r.Path)]; path != nil && path["x-amazon-apigateway-any-method"] == nil && r.WithoutContainer == placement.Refused && !o.hasContainer() {
+			add(r.Path, strings.ToLower(r.Method), integration(o, r.WithoutContainer, "", placement.Container, r.Status))
 		}
 	}
 	// What a path does not serve: a path of a data-plane family takes it as any other path

@@ -159,7 +159,7 @@ func TestWithoutContainer(t *testing.T) {
 	}
 	_, places := placement.Families()
 	for _, r := range placement.Table() {
-		if r.Without != placement.Refused {
+		if r.WithoutContainer != placement.Refused {
 			continue
 		}
 		method := strings.ToLower(r.Method)

@@ -179,7 +179,7 @@ func routesOf(t *testing.T) map[string][]placement.Route {
 	groups := map[string][]placement.Route{}
 	for _, r := range placement.Table() {
 		switch {
-		case r.Without == placement.Refused, r.Family == placement.PassThrough:
+		case r.WithoutContainer == placement.Refused, r.Family == placement.PassThrough:
 		case r.Place == placement.Buffered:
 			groups["administration"] = append(groups["administration"], r)
 		case r.Family == "dryrun", r.Path == "/prompts/{promptId}/render":
