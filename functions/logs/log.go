@@ -112,7 +112,7 @@ func whole(r *usage.Record, c *content, organisation, configVersion string) log 
 		ID: r.ID, Object: "log", Organisation: r.Org, Created: admin.Instant(r.Start),
 		Request:  message.Request(&c.Bodies, r.Method, r.Path),
 		Response: response{message.Of(c.ResponseHeaders, c.Response), r.ClientStatus, milliseconds(r.Duration), admin.NullIfZero(r.OptionIndex)},
-		Metrics:  metricsOf(r, organisation, configVersion), Usage: units(&r.Usage),
+		Metrics:  fieldsOf(r, organisation, configVersion), Usage: units(&r.Usage),
 		Attempts: attempts(r), Decision: decisionOf(r), Hooks: hooksOf(r), Feedback: []rating{}, Cut: c.Truncated, Unreadable: c.unreadable,
 	}
 	fromClient(&out.Metrics, out.Request.Headers)

@@ -141,7 +141,7 @@ func (f *family) list(c *admin.Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := metricsOf(r, org, version)
+		m := fieldsOf(r, org, version)
 		m.WorkspaceName = admin.NullIfZero(spaces[r.Workspace])
 		out.Data = append(out.Data, row{m, admin.Instant(r.Start), "log"})
 	}

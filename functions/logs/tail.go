@@ -205,7 +205,7 @@ func (t *follower) news(now time.Time) ([]report.TailRecord, int, error) {
 // cannot be read.
 func (t *follower) row(f *report.TailRecord) row {
 	version, _ := t.versions.id(t.call, &f.Record)
-	m := metricsOf(&f.Record, t.org, version)
+	m := fieldsOf(&f.Record, t.org, version)
 	m.WorkspaceName = admin.NullIfZero(t.spaces[f.Record.Workspace])
 	return row{m, admin.Instant(f.Record.Start), "log"}
 }

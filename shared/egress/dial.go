@@ -39,9 +39,9 @@ func newTransport(p Policy, resolver *net.Resolver) *http.Transport {
 
 		// Over HTTP/1.1 each stream holds a connection, so the pool is as wide as the
 		// concurrency that a process is expected to carry.
-		MaxIdleConns:        2048,
-		MaxIdleConnsPerHost: 512,
-		IdleConnTimeout:     90 * time.Second,
+		MaxIdleConns:        maxIdle,
+		MaxIdleConnsPerHost: maxIdlePerHost,
+		IdleConnTimeout:     idleTimeout,
 
 		MaxResponseHeaderBytes: 256 << 10,
 		ReadBufferSize:         16 << 10, // one read takes many events of a stream

@@ -47,7 +47,7 @@ func newHTTP1(p Policy, resolver *net.Resolver) *HTTP1 {
 	t.tls = t.standard.common.TLSClientConfig.Clone()
 	t.tls.NextProtos = []string{"http/1.1"}
 	t.tls.ClientSessionCache = tls.NewLRUClientSessionCache(1024)
-	t.idle.idleTimeout = idleTime
+	t.idle.idleTimeout = idleTimeout
 	t.streams = newStreams(t)
 	return t
 }

@@ -11,7 +11,7 @@ const (
 	maxIdle          = 2048
 	maxIdlePerHost   = 512
 	maxIdlePerTenant = 1024
-	idleTime         = 90 * time.Second
+	idleTimeout      = 90 * time.Second
 	purgeEvery       = time.Second
 )
 

@@ -127,7 +127,7 @@ func newStreams(t *HTTP1) *streams {
 	s := &streams{owner: t, hosts: make(map[hostKey]*streamHost), offered: t.tls.Clone()}
 	s.offered.NextProtos = []string{"h2", "http/1.1"}
 	s.transport = &http.Transport{
-		DisableCompression: true, MaxResponseHeaderBytes: maxHead, IdleConnTimeout: idleTime, HTTP2: streamBounds(),
+		DisableCompression: true, MaxResponseHeaderBytes: maxHead, IdleConnTimeout: idleTimeout, HTTP2: streamBounds(),
 		// The connection that it dials is the one of the context, over TLS, on which the
 		// host has chosen HTTP/2 already.
 		Protocols: new(http.Protocols),

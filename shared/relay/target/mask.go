@@ -2,19 +2,13 @@ package target
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/reference"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/record"
-	"gateway/shared/relay/routes"
 	"gateway/shared/wire/mask"
 )
 
@@ -125,144 +119,4 @@ func redactFault(f *fault.Fault, secrets []string) {
 		said.Code, said.Message = mask.Text(said.Code, secrets), mask.Text(said.Message, secrets)
 		mask.Bytes(said.Inner, secrets)
 	}
-}
-
-// OpenAIRows is the field that names the file of rows at OpenAI-compatible hosts, where the
-// gateway can read it.
-const OpenAIRows = "input_file_id"
-
-// RowsFile returns the field by which a new batch names the file of its rows, which are bodies
-// of requests that are not in the request; "" if the request creates no such batch. Of several
-// fields it is one other than OpenAIRows.
-func RowsFile(escapedPath string, body []byte) (field string) {
-	if len(body) == 0 || !routes.StartsBatch(http.MethodPost, escapedPath) {
-		return ""
-	}
-	found, _ := reference.Find(body) // a body that cannot be read is rejected where it matters
-	for i := range found {
-		switch r := &found[i]; {
-		case strings.Contains("."+r.Field, ".requests"): // in rows that are in the body
-		case r.Kind == reference.File, r.Kind == reference.Storage, r.Kind == reference.Dataset:
-			if field = r.Field; field != OpenAIRows {
-				return field
-			}
-		}
-	}
-	return field
-}
-
-// EvalRowsElsewhere reports whether a request starts a run of an evaluation with rows outside
-// its body: they are in a file, or are stored responses that the provider chooses.
-func EvalRowsElsewhere(escapedPath string, body []byte) bool {
-	segments := routes.Segments(escapedPath)
-	n := len(segments)
-	if n < 3 || !strings.EqualFold(segments[n-1], "runs") || !strings.EqualFold(segments[n-3], "evals") {
-		return false
-	}
-	at := body
-	for _, name := range [...]string{"data_source", "source", "type"} {
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(at, &fields) != nil {
-			return true
-		}
-		at = fields[name]
-	}
-	return string(at) != `"file_content"`
-}
-
-// mayReadRows rejects a new batch with rows in a file that is not read here, if several
-// workspaces use the credential: the rows may name objects of others.
-func mayReadRows(tg *Target) error {
-	if tg.Req.Route.BodyMode != routes.Raw || tg.Req.Req.Method != http.MethodPost {
-		return nil
-	}
-	field, at := RowsFile(tg.Body.RawPath(), tg.Body.In), tg.Body.StoredPath()
-	if field == "" || field == OpenAIRows && at.Collection == "batches" && at.ID == "" {
-		return nil
-	}
-	return fault.Newf(fault.NotAllowed, field, "The credential is shared by several workspaces, and the objects that the rows in this file name cannot be checked; create the batch at %s/batches, or send its rows in the body", routes.BasePath)
-}
-
-// ErrorDialect returns the dialect in which the client of a route without a dialect of its
-// own reads errors: that of the SDK that requests the path. It is "" where that is OpenAI's.
-func ErrorDialect(tg *Target) string {
-	switch tg.Req.Route.BodyMode {
-	case routes.Listing:
-		switch {
-		case tg.Req.Req.Header["Anthropic-Version"] != nil:
-			return provider.AnthropicMessages
-		case routes.GoogleClient(tg.Req.Req.Header):
-			return provider.Gemini
-		}
-	case routes.Raw:
-		return sdkDialect(tg.Choice.asked, tg.Req.Req.Header, tg.Body.RawPath())
-	}
-	return ""
-}
-
-// ListsAsGoogle reports whether the response of a Listing route goes unchanged from Google to its
-// client.
-func (tg *Target) ListsAsGoogle() bool {
-	return tg.Req.Route.BodyMode == routes.Listing && tg.Choice.Target.Provider.ID == "google" && routes.GoogleClient(tg.Req.Req.Header)
-}
-
-// GoogleListURL returns the address of a list, or of a model, that is read as Google's client asks.
-func (tg *Target) GoogleListURL() (*url.URL, error) {
-	from := tg.Req.Req.URL.Query()
-	page := url.Values{}
-	for _, name := range [...]string{"pageSize", "pageToken"} {
-		if from.Has(name) {
-			page.Set(name, from.Get(name))
-		}
-	}
-	raw, err := tg.Choice.Target.PassthroughURL("/v1beta"+tg.Body.RawPath(), page.Encode())
-	if err != nil {
-		return nil, err
-	}
-	return provider.ExactURL(raw)
-}
-
-// googleVersions are the versions with which only paths of Google's APIs begin.
-var googleVersions = []string{"v1beta", "v1alpha", "v1beta1"}
-
-// cohereObjects are those of Cohere's second version.
-var cohereObjects = []string{"chat", "embed", "rerank", "embed-jobs", "datasets"}
-
-// sdkDialect returns the dialect of the SDK that requests a path, that of p if it is known.
-// Google, Cohere and Anthropic also serve paths of OpenAI's API.
-func sdkDialect(p *provider.Provider, h http.Header, escapedPath string) string {
-	segments := routes.Segments(escapedPath)
-	anthropic := h["Anthropic-Version"] != nil
-	switch {
-	case slices.ContainsFunc(segments, func(s string) bool { return s == "openai" || s == "openapi" || s == "compatibility" }):
-		return ""
-	case anthropic:
-		return provider.AnthropicMessages
-	}
-	rest := segments
-	if len(rest) > 0 && rest[0] == "upload" {
-		rest = rest[1:]
-	}
-	if len(rest) > 1 {
-		switch {
-		case slices.Contains(googleVersions, rest[0]):
-			return provider.Gemini
-		case rest[0] == "model":
-			return provider.Converse
-		case rest[0] == "v2" && slices.Contains(cohereObjects, rest[1]):
-			return provider.Cohere
-		}
-	}
-	if p == nil {
-		return ""
-	}
-	switch p.Dialect {
-	case provider.Gemini, provider.Cohere, provider.Converse:
-		return p.Dialect
-	case provider.AnthropicMessages:
-		if !strings.Contains(escapedPath, "completions") {
-			return p.Dialect
-		}
-	}
-	return ""
 }

@@ -125,9 +125,9 @@ type metrics struct {
 	ResponseParsingTime *string `json:"response_parsing_time"`
 }
 
-// metricsOf are the metrics of a record. configVersion is the id of the version of
+// fieldsOf are the metrics of a record. configVersion is the id of the version of
 // the config that was in force, "" for none.
-func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
+func fieldsOf(r *usage.Record, organisation, configVersion string) metrics {
 	promptID, promptVersion := r.PromptVersion()
 	m := metrics{
 		ID:             r.ID,
