@@ -20,7 +20,7 @@ type group struct {
 	known       string         // a model of the price list: the group is one of many
 }
 
-// readDeployment is one entry of model_list.
+// deployment is one entry of model_list.
 type deployment struct {
 	slug      string // of the provider
 	ai        string // provider of the catalog

@@ -8,7 +8,7 @@ import (
 	"gateway/local/document"
 )
 
-// readSettings are what a LiteLLM proxy sets for all models.
+// settings are what a LiteLLM proxy sets for all models.
 type settings struct {
 	retries      int
 	hasRetry     bool

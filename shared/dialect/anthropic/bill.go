@@ -189,7 +189,7 @@ type counts struct {
 	rounds                     []round // of iterations; the last list counts
 }
 
-// read reads the usage object that d is at.
+// readFrom reads the usage object that d is at.
 func (c *counts) readFrom(d *wire.Decoder) {
 	if d.Kind() != wire.KindObject {
 		d.Skip()

@@ -45,7 +45,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	if err := r.Rename(e.max); err != nil {
 		return dst, err
 	}
-	if err := refuse(e); err != nil {
+	if err := reject(e); err != nil {
 		return dst, err
 	}
 	r.ReportUnread(loss)
@@ -63,7 +63,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 }
 
 // reject checks the bounds in which this provider is narrower than the specification.
-func refuse(e *requestEncoder) error {
+func reject(e *requestEncoder) error {
 	r := e.r
 	if r.N.Set && r.N.Value > 1 {
 		return fault.Invalid("n", "n must be 1 for this provider, which returns one response")

@@ -35,7 +35,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	if err := r.Rename(maxToolName); err != nil {
 		return dst, err
 	}
-	if err := refuse(e); err != nil {
+	if err := reject(e); err != nil {
 		return dst, err
 	}
 	carried := append([]string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "logprobs", "tools", "response_format", "reasoning"}, passed...)
@@ -53,7 +53,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 }
 
 // reject checks the bounds in which this provider is narrower than the specification.
-func refuse(e *requestEncoder) error {
+func reject(e *requestEncoder) error {
 	r := e.r
 	switch {
 	case len(r.Messages) == 0:

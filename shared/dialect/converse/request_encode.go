@@ -38,7 +38,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	if err := r.Rename(maxToolName); err != nil {
 		return dst, err
 	}
-	if err := refuse(e); err != nil {
+	if err := reject(e); err != nil {
 		return dst, err
 	}
 	if err := upstream.ReportLoss(r, loss, carried(e)...); err != nil {
@@ -69,7 +69,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 }
 
 // reject checks the bounds in which this provider is narrower than the specification.
-func refuse(e *requestEncoder) error {
+func reject(e *requestEncoder) error {
 	return claude.CheckLimits(e.r, e.t, 1)
 }
 

@@ -182,7 +182,7 @@ func failedAnswer(native, message string) *fault.Fault {
 	return f
 }
 
-// words are the status words for a status.
+// statusWord returns the status word for a status.
 func statusWord(status int) string {
 	switch status {
 	case 401:

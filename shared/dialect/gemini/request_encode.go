@@ -40,7 +40,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	if err := r.Rename(maxToolName); err != nil {
 		return dst, err
 	}
-	if err := refuse(e); err != nil {
+	if err := reject(e); err != nil {
 		return dst, err
 	}
 	r.ReportUnread(loss, validated)
@@ -60,7 +60,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 }
 
 // reject checks the bounds in which this provider is narrower than the specification.
-func refuse(e *requestEncoder) error {
+func reject(e *requestEncoder) error {
 	r := e.r
 	if r.N.Set && r.N.Value > maxCandidates {
 		return fault.Invalid("n", "n must be at most %d for this provider", maxCandidates)

@@ -271,12 +271,12 @@ func readInstance(line []byte) (*result, error) {
 		return r, nil
 	}
 	r.message = nil
-	r.refused(why)
+	r.rejected(why)
 	return r, nil
 }
 
 // rejected reads a status: words, or words before an error of Google in JSON.
-func (r *result) refused(status string) {
+func (r *result) rejected(status string) {
 	if at := strings.IndexByte(status, '{'); at >= 0 {
 		if p := upstream.ReadError([]byte(status[at:])); p != nil {
 			r.code, r.text = p.Type, p.Message

@@ -39,7 +39,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 		return dst, err
 	}
 	r.HiddenResponse = false
-	if err := e.refuse(); err != nil {
+	if err := e.reject(); err != nil {
 		return dst, err
 	}
 	r.ReportUnread(loss)
@@ -65,7 +65,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 }
 
 // reject checks the bounds in which this dialect is narrower than others.
-func (e *requestEncoder) refuse() error {
+func (e *requestEncoder) reject() error {
 	r := e.r
 	if r.N.Set && r.N.Value > 1 {
 		return fault.Invalid("n", "n must be 1 for this provider, which returns one response")

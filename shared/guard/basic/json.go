@@ -93,7 +93,7 @@ func mistakes(err error) []invalid {
 	return out
 }
 
-// message returns the text of a violation without the location that the library prepends.
+// violation returns the text of a violation without the location that the library prepends.
 func violation(e *jsonschema.ValidationError) string {
 	text := e.Error()
 	if at := strings.LastIndex(text, "- at '"); at >= 0 {

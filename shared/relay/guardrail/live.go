@@ -36,7 +36,7 @@ type Live struct {
 }
 
 // SessionGuardrails is a snapshot of a session's guardrails, which judge its content in the Responses format:
-// as instructions and input, or as output. A Talk is immutable.
+// as instructions and input, or as output. It is immutable.
 type SessionGuardrails struct {
 	live            *Live
 	secrets         judge.Secrets

@@ -63,7 +63,7 @@ func (s *Store) doAgain(ctx context.Context, k kind, perhaps *bool, call func(co
 		*perhaps = *perhaps || v == lost && k != read
 		switch {
 		case v == definite:
-			return &refused{err}
+			return &rejected{err}
 		case *perhaps && (k == once || attempt >= s.attempts):
 			return fmt.Errorf("%w: %w", store.ErrUncertain, err)
 		case attempt >= s.attempts:
@@ -135,14 +135,14 @@ func classify(err error) verdict {
 }
 
 // rejected is a definite error of a call, not yet read.
-type refused struct{ err error }
+type rejected struct{ err error }
 
-func (r *refused) Error() string { return "store: dynamodb: " + r.err.Error() }
-func (r *refused) Unwrap() error { return r.err }
+func (r *rejected) Error() string { return "store: dynamodb: " + r.err.Error() }
+func (r *rejected) Unwrap() error { return r.err }
 
 // refusal turns a final refusal of DynamoDB into an error of package store.
 func refusal(err error) error {
-	var r *refused
+	var r *rejected
 	var api smithy.APIError
 	if errors.As(err, &r) && errors.As(err, &api) && api.ErrorCode() == "ValidationException" {
 		return validation(api.ErrorMessage())
