@@ -168,3 +168,24 @@ func field(node, name string) string {
 	}
 	return node[len(root)+1:] + "." + name
 }
+
+// Bounds of a config.
+const (
+	MaxTargets            = 100  // of the root
+	MaxConditionalTargets = 1000 // of a root that chooses by conditions
+	MaxNestedTargets      = 50   // of any other node
+	MaxNesting            = 8    // levels of targets below the root
+	MaxNodes              = 5000 // targets in all
+	MaxRetryAttempts      = 5
+	MinCooldown           = 30 * time.Second
+	MinCacheAge           = time.Minute
+	MaxCacheAge           = 90 * 24 * time.Hour
+	DefaultCacheAge       = 7 * 24 * time.Hour
+	MinCacheThreshold     = 0.5
+	DefaultStickyTTL      = time.Hour
+	MaxStickyTTL          = 365 * 24 * time.Hour
+	MaxHold               = 20 * time.Second // also the standard
+	MaxStreamTimeout      = 10 * time.Minute // of first_token_timeout and stream_idle_timeout
+	MaxConditions         = 1000             // of one strategy, where configs are saved
+	MaxListed             = 1000             // entries of any other list, the same
+)

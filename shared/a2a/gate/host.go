@@ -82,7 +82,7 @@ type Pipeline interface {
 	Event(event []byte, last bool, failure *fault.Fault)
 	Header() http.Header
 	Trace(within string) string
-	// OwnedByCaller and Keep check and record which workspace created a task of an agent that serves
+	// OwnedByCaller and RecordOwnership check and record which workspace created a task of an agent that serves
 	// several workspaces.
 	OwnedByCaller(place string, ids ...string) ([]bool, error)
 	RecordOwnership(place string, ids ...string) error
