@@ -115,8 +115,8 @@ func TestRecipe(t *testing.T) {
 		changes: []insertion{
 			{"shared/provider/operation.go", `Moderations         Operation = "moderations"`, `	Classify            Operation = "classify"`},
 			{"shared/provider/catalogue.go", `{Op: Moderations, Path: "/moderations"},`, `		{Op: Classify, Path: "/classify"},`},
-			{"functions/moderations/moderations.go", `return []relay.Route{{`, `		Method: "POST", Path: "/classify", Endpoint: "classify", Shape: relay.Unified, Scope: "completions.write",
-		Operation: provider.Classify, Check: openai.CheckModeration, Meter: openai.MeterModeration, NoOutput: true, Demand: demand, Through: true,
+			{"functions/moderations/moderations.go", `return []relay.Route{{`, `		Method: "POST", Path: "/classify", Endpoint: "classify", BodyMode: relay.Unified, Scope: "completions.write",
+		Operation: provider.Classify, Check: openai.CheckModeration, Meter: openai.MeterModeration, NoOutput: true, UnitsOf: demand, CustomHost: true,
 	}, {`},
 			{"functions/docs/bodies_jobs.go", `var jobBodies = `, `	"classify": {
 		doc:     "Classify text.",
