@@ -254,8 +254,9 @@ func (b *browser) shoot(name string) {
 	}
 }
 
-// patience is how long to wait for something that must happen.
-const patience = time.Minute
+// patience is how long to wait for something that must happen, such as the start of a browser
+// beside other tests on a slow machine.
+const patience = 3 * time.Minute
 
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
