@@ -20,8 +20,9 @@ var ErrTime = errors.New("the pattern took too long on this text")
 // Budget is the remaining time for the local checks of one request. The checks take turns, so
 // that a request never uses more than one CPU for them. A Budget is safe for concurrent use.
 type Budget struct {
-	mu   sync.Mutex
-	left time.Duration
+	mu      sync.Mutex
+	left    time.Duration
+	patient bool // never changes
 }
 
 // NewBudget returns a budget of LocalTime.
@@ -29,7 +30,7 @@ func NewBudget() *Budget { return &Budget{left: LocalTime} }
 
 // NewPatientBudget returns a budget for work that is no request: it does not end, and searches
 // under it have no time limit, so that a verdict does not depend on the speed of the machine.
-func NewPatientBudget() *Budget { return &Budget{left: math.MaxInt64 / 2} }
+func NewPatientBudget() *Budget { return &Budget{left: math.MaxInt64 / 2, patient: true} }
 
 // Spend calls f with a context that ends when the budget is spent, and deducts the time that
 // f took. It returns ErrTime without calling f if nothing is left or ctx has ended.
@@ -41,6 +42,9 @@ func (b *Budget) Spend(ctx context.Context, f func(ctx context.Context)) error {
 	}
 	from := time.Now()
 	defer func() { b.left -= time.Since(from) }()
+	if b.patient {
+		ctx = context.WithValue(ctx, patientKey{}, true)
+	}
 	f(&limited{ctx, from.Add(b.left)})
 	return nil
 }
@@ -71,7 +75,10 @@ func (l *limited) Err() error {
 	return nil
 }
 
-type budgetKey struct{}
+type (
+	budgetKey  struct{}
+	patientKey struct{} // set in contexts of a patient budget
+)
 
 // WithBudget returns ctx with a budget that all guardrails and assertions below it share.
 func WithBudget(ctx context.Context, b *Budget) context.Context {

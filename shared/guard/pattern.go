@@ -24,9 +24,6 @@ const (
 	// shortTime is the time limit of a search that begins when less than MatchTime is left. The
 	// engine cannot be interrupted, and its clock ticks every 100 ms.
 	shortTime = 20 * time.Millisecond
-	// patientFrom is the remaining time of a context from which on a search has no limit of its
-	// own: its caller is no request, and would rather wait than get no verdict.
-	patientFrom = time.Hour
 )
 
 // Regex is a compiled JavaScript regular expression. A search ends after MatchTime, or earlier
@@ -34,7 +31,7 @@ const (
 type Regex struct {
 	full  *regexp2.Regexp
 	short func() *regexp2.Regexp // the same with shortTime; rarely needed
-	slow  func() *regexp2.Regexp // the same without a limit, see patientFrom
+	slow  func() *regexp2.Regexp // the same without a limit, for a patient budget
 }
 
 // String returns the source of the pattern.
@@ -52,7 +49,7 @@ func (p *Regex) engine(ctx context.Context) (*regexp2.Regexp, error) {
 		switch left := time.Until(at); {
 		case left < MatchTime:
 			return p.short(), nil
-		case left > patientFrom:
+		case left > LocalTime && ctx.Value(patientKey{}) != nil: // no request has so much
 			return p.slow(), nil
 		}
 	}
