@@ -133,13 +133,13 @@ type Dialogue struct {
 	route   *Route
 }
 
-// link finds the route that messages are posted to among those of its path.
-func (h *Dialogue) link(at []*Route) {
+// linked returns a copy with the route that messages are posted to, from those of its path.
+func (h *Dialogue) linked(at []*Route) *Dialogue {
 	post := slices.IndexFunc(at, func(rt *Route) bool { return rt.Method == http.MethodPost })
 	if post < 0 {
 		panic("relay: no route for messages at " + h.Path)
 	}
-	h.route = at[post]
+	return &Dialogue{Sockets: h.Sockets, Path: h.Path, route: at[post]}
 }
 
 // Handle implements Handler.
@@ -307,6 +307,7 @@ type nativePath struct {
 
 // nameNative prepares the native routes of the route of AnyPath.
 func (rt *Route) nameNative() {
+	rt.Native, rt.native = slices.Clone(rt.Native), nil
 	for i := range rt.Native {
 		own := &rt.Native[i]
 		own.passed = rt

@@ -34,13 +34,15 @@ type pattern struct {
 	routes   []*Route
 }
 
-// NewTable returns the table of routes. It panics on two routes with the same method and path.
+// NewTable returns the table of routes, which stay as they are: the table links copies. It
+// panics on two routes with the same method and path.
 func NewTable(routes []Route) *Table {
 	t := &Table{exact: make(map[string][]*Route), variable: make(map[int][]pattern)}
+	routes = slices.Clone(routes)
 	for i := range routes {
 		rt := &routes[i]
 		if h, ok := rt.Handler.(*DryRun); ok {
-			h.table = NewTable(h.Routes)
+			rt.Handler = &DryRun{Routes: h.Routes, table: NewTable(h.Routes)}
 		}
 		if rt.Scope == "" && rt.Endpoint != "" {
 			panic("relay: the route " + rt.Path + " has no scope")
@@ -77,7 +79,7 @@ func (t *Table) linkTurns() {
 	for _, routes := range t.exact {
 		for _, rt := range routes {
 			if h, ok := rt.Handler.(*Dialogue); ok {
-				h.link(t.exact[h.Path])
+				rt.Handler = h.linked(t.exact[h.Path])
 			}
 		}
 	}

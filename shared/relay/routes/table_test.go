@@ -107,3 +107,32 @@ func TestRefusesPathsOfTheAdministration(t *testing.T) {
 		}
 	}
 }
+
+// TestTablesShareNoRoutes requires that a second table over the same routes changes nothing of
+// the first, so that tables can be made at the same time.
+func TestTablesShareNoRoutes(t *testing.T) {
+	t.Parallel()
+	routes := append(declared(), Route{Method: http.MethodGet, Path: "/socket", Handler: &Dialogue{Path: "/embeddings"}})
+	for i := range routes {
+		if routes[i].Path == AnyPath {
+			routes[i].Native = []Route{{Method: http.MethodPost, Path: "/v1beta/models/{model+}:generateContent"}}
+		}
+	}
+	first, second := NewTable(routes), NewTable(routes)
+	for _, table := range []*Table{first, second} {
+		if n := table.any.native; len(n) != 1 || n[0].route.passed != table.any || table.any.shadowed != table {
+			t.Errorf("%d native routes, linked to %p; want one, linked to %p", len(n), n[0].route.passed, table.any)
+		}
+		if got := handlerOf[*Dialogue](table.exact["/socket"][0]).ResponsesRoute(); got != table.exact["/embeddings"][0] {
+			t.Errorf("messages are posted to %p; want %p", got, table.exact["/embeddings"][0])
+		}
+	}
+	if a, b := handlerOf[*DryRun](first.exact["/dry-run"][0]), handlerOf[*DryRun](second.exact["/dry-run"][0]); a.table == b.table {
+		t.Error("two tables share the routes of a dry run")
+	}
+	for i := range routes {
+		if rt := &routes[i]; rt.native != nil || rt.shadowed != nil || len(rt.Native) > 0 && rt.Native[0].passed != nil {
+			t.Errorf("%s was changed", rt.Path)
+		}
+	}
+}
