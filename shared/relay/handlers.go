@@ -157,11 +157,8 @@ func composed(c *call, how *routes.Composed) error {
 // session is admitted again.
 func mint(c *call) error {
 	leaf, f := c.plan.Traversal.Next(route.Outcome{})
-	switch {
-	case f != nil:
+	if f != nil {
 		return f
-	case leaf == nil:
-		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
 	fresh(c)
 	if err := target.Choose(&c.target, leaf); err != nil {

@@ -80,9 +80,6 @@ func relay(c *call) error {
 		outcome.Latency = latencyOf(&c.winner().bill, outcome)
 	}
 	tellBreakers(c.relay, &c.req, &c.plan)
-	if last.resp == nil && last.fault == nil && last.cached == nil {
-		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
-	}
 	w := c.winner()
 	err := send(w, &last)
 	if f := fault.From(err); f != nil && f.Source == fault.SourceProvider {

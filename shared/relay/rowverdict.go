@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"runtime/debug"
 
-	"gateway/shared/fault"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/response"
@@ -85,9 +84,6 @@ func judgeRow(c *call, out *RowVerdict, stage RowStage, answer []byte) error {
 	leaf, f := c.plan.Traversal.Next(route.Outcome{})
 	if f != nil {
 		return f
-	}
-	if leaf == nil {
-		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
 	fresh(c)
 	if err := target.Choose(&c.target, leaf); err != nil {

@@ -141,8 +141,9 @@ func (w *Traversal) Reject(code fault.Code, status int) {
 	}
 }
 
-// Next gives the target to try: first with any Outcome, then with the outcome of the one
-// before. nil: the last answer is final. A fault ends the request.
+// Next returns the target to try: first with any Outcome, then with the outcome of the
+// previous target. It returns nil if the previous response is final, thus never at the first
+// call. A fault ends the request.
 func (w *Traversal) Next(prev Outcome) (*Leaf, *fault.Fault) {
 	switch {
 	case w.done:
