@@ -46,7 +46,6 @@ type Server struct {
 	caches  promptCaches
 	objects resources
 	serial  atomic.Int64
-	odd     atomic.Pointer[UnusualUsage]
 
 	url     string // set by Listen
 	http    *http.Server
@@ -173,9 +172,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // the client has disconnected
 	}
 	s.history.add(Received{Method: r.Method, Path: path, Query: query, Host: r.Host, Headers: r.Header.Clone(), Body: body, Length: r.ContentLength})
-	if x.oddly() {
-		return
-	}
 	if e := x.route(); e != nil {
 		x.refuse(e)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
@@ -18,30 +17,11 @@ import (
 	"gateway/shared/testkit/relaytest"
 )
 
-// stored is a route to an object that a provider stores.
-func stored(method, path, endpoint string, op provider.Operation) relay.Route {
-	return relay.Route{
-		Method: method, Path: path, Endpoint: endpoint, BodyMode: relay.Resource, Scope: "completions.write",
-		Operation: op, NoModel: true, Free: true, NoOutput: true, BuiltIn: true,
-	}
-}
-
-// otherRoutes are those that are no conversations.
-var otherRoutes = append([]relay.Route{
-	{Method: "POST", Path: "/embeddings", Endpoint: "embed", BodyMode: relay.Unified, Scope: "completions.write", Operation: provider.Embeddings, Check: openai.CheckEmbeddings, Meter: openai.MeterEmbeddings, NoOutput: true},
-	{Method: "POST", Path: "/files", Endpoint: "uploadFile", BodyMode: relay.Multipart, Scope: "completions.write", Operation: provider.FilesUpload, CheckForm: func(f relay.Form) error { return openai.CheckUpload(f) }, NoModel: true, Free: true, NoOutput: true, BuiltIn: true},
-	stored("GET", "/files/{id}", "retrieveFile", provider.FilesGet),
-	stored("DELETE", "/files/{id}", "deleteFile", provider.FilesDelete),
-	{Methods: []string{"POST", "GET", "PUT", "DELETE"}, Path: relay.AnyPath, Endpoint: "proxy", BodyMode: relay.Raw, Scope: "completions.write", Native: []relay.Route{
-		{Method: "POST", Path: "/v1beta/models/{model+}:generateContent", Endpoint: "chatComplete", BodyMode: relay.Unified, Scope: "completions.write", Client: gemini.Generate{}, Operation: provider.Chat},
-	}},
-}, routes...)
-
 // TestOperations requires the calls, the responses, the usage and the cost of requests that are
 // no conversations.
 func TestOperations(t *testing.T) {
 	t.Parallel()
-	g := relaytest.New(t, otherRoutes)
+	g := relaytest.New(t, familyRoutes)
 	const (
 		embed     = `{"model":"text-embedding-3-small","input":"Hi"}`
 		vectors   = `{"object":"list","model":"text-embedding-3-small","data":[{"object":"embedding","index":0,"embedding":[0.5,-1]}],"usage":{"prompt_tokens":1000,"total_tokens":1000}}`
@@ -89,7 +69,7 @@ func TestOperations(t *testing.T) {
 // that uploaded it, and that another workspace gets 404 without a call of the provider.
 func TestStoredObjectsBelongToAWorkspace(t *testing.T) {
 	t.Parallel()
-	g := relaytest.New(t, otherRoutes)
+	g := relaytest.New(t, familyRoutes)
 	other := g.Workspace("other")
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
@@ -182,7 +162,7 @@ func TestStreams(t *testing.T) {
 // the embedder's request is priced in a record of its own, and that its failure costs only the hit.
 func TestSemanticCache(t *testing.T) {
 	t.Parallel()
-	g := relaytest.New(t, otherRoutes)
+	g := relaytest.New(t, familyRoutes)
 	semantic := `{"provider":"` + relaytest.Saved + `","cache":{"mode":"semantic","embedder":{"provider":"` + relaytest.Saved + `","model":"text-embedding-3-small"}}}`
 	vector := func(v string) relaytest.Reply {
 		return ok(`{"object":"list","model":"text-embedding-3-small","data":[{"object":"embedding","index":0,"embedding":` + v + `}],"usage":{"prompt_tokens":8,"total_tokens":8}}`)
@@ -321,7 +301,7 @@ func TestBatchesOfAnotherFormat(t *testing.T) {
 		{Method: "POST", Path: "/batches", Endpoint: "createBatch", BodyMode: relay.Unified, Scope: "completions.write", Operation: provider.BatchesCreate, Check: openai.CheckBatch, NoModel: true, AnyModel: true, NoOutput: true, BuiltIn: true},
 		stored("GET", "/batches/{id}", "retrieveBatch", provider.BatchesGet),
 	}
-	g := relaytest.New(t, append(batches, otherRoutes...))
+	g := relaytest.New(t, append(batches, familyRoutes...))
 	upload := func(rows string) string {
 		var form bytes.Buffer
 		w := multipart.NewWriter(&form)

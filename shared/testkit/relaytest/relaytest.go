@@ -54,18 +54,19 @@ type Call struct {
 // Gateway is a data plane with one workspace. Its methods fail the test on any error of their
 // own.
 type Gateway struct {
-	t           testing.TB
-	core        *app.Core
-	relay       *relay.Relay
-	mux         http.Handler
-	workspace   store.Scope
-	integration string // id
-	key         string // used by Do unless a request has another
+	t         testing.TB
+	core      *app.Core
+	relay     *relay.Relay
+	mux       http.Handler
+	workspace store.Scope
+	saved     []saved // of every workspace
+	key       string  // used by Do unless a request has another
 
 	clock atomic.Int64 // nanoseconds since 1970; only the test and waits move it
 
 	mu      sync.Mutex
 	replies []Reply
+	respond func(Call) Reply // instead of replies
 	calls   []Call
 	waits   []time.Duration
 	records []usage.Record
@@ -73,6 +74,9 @@ type Gateway struct {
 
 // Saved names the saved provider of every workspace: OpenAI, with one credential for all.
 const Saved = "@shared"
+
+// saved is a provider of an integration that all workspaces use.
+type saved struct{ slug, integration, provider string }
 
 // New returns a gateway with routes, whose organization allows inline configuration.
 func New(t testing.TB, routes []relay.Route) *Gateway {
@@ -104,8 +108,7 @@ func New(t testing.TB, routes []relay.Route) *Gateway {
 		t.Fatal("no workspace: ", err)
 	}
 	g.workspace = store.Scope{Org: "default", Workspace: ws.ID}
-	g.integrate()
-	g.save(g.workspace)
+	g.Provider(strings.TrimPrefix(Saved, "@"), "sk-shared", provider.Integration{AIProviderID: "openai"})
 	g.relay = plane.New(g.core, g, plane.Options{Translators: plane.Translators(), Jobs: plane.Jobs()})
 	g.relay.Sleep = g.sleep
 	g.mux = relay.NewMux(g.relay, routes)
@@ -148,7 +151,15 @@ func (g *Gateway) Emit(_ context.Context, r *usage.Record) error {
 func (g *Gateway) Script(replies ...Reply) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.replies = replies
+	g.replies, g.respond = replies, nil
+}
+
+// Respond has providers reply to the following calls with the results of f, in any number.
+// f must be safe for concurrent use.
+func (g *Gateway) Respond(f func(Call) Reply) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.respond = f
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -181,13 +192,17 @@ func (g *Gateway) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // next records a call and returns its reply.
 func (g *Gateway) next(req *http.Request, body string) (Reply, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	host := req.URL.Host
 	if host == "" {
 		host = req.Host
 	}
-	g.calls = append(g.calls, Call{req.Method, req.URL.Scheme + "://" + host + req.URL.RequestURI(), req.Header.Clone(), body})
+	call := Call{req.Method, req.URL.Scheme + "://" + host + req.URL.RequestURI(), req.Header.Clone(), body}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls = append(g.calls, call)
+	if g.respond != nil {
+		return g.respond(call), nil
+	}
 	if len(g.replies) == 0 {
 		return Reply{}, errors.New("the script has no further reply")
 	}
@@ -317,36 +332,39 @@ func (g *Gateway) Workspace(slug string) (key string) {
 	rec := resource.Record{Scope: store.Scope{Org: g.workspace.Org}, Kind: tenant.KindWorkspace, ID: resource.NewID(), Slug: slug, Name: slug, Status: tenant.StatusActive, Body: []byte(`{"defaults":{}}`)}
 	g.change(func(tx *resource.Tx) error { return tx.Create(&rec) })
 	in := store.Scope{Org: g.workspace.Org, Workspace: rec.ID}
-	g.save(in)
+	g.save(in, g.saved)
 	return g.keyIn(in, slug, []string{"completions.write"}, nil, nil)
 }
 
-// integrate saves a credential of OpenAI for all workspaces.
-func (g *Gateway) integrate() {
+// Provider saves a provider for the first workspace and those that are created later, with one
+// credential for all of them. All of its models are enabled unless in lists some.
+func (g *Gateway) Provider(slug, secret string, in provider.Integration) {
 	g.t.Helper()
-	slug := strings.TrimPrefix(Saved, "@")
-	form, err := json.Marshal(provider.Integration{AIProviderID: "openai", AllowAllModels: true, Global: provider.GlobalAccess{Enabled: true}})
+	in.Global, in.AllowAllModels = provider.GlobalAccess{Enabled: true}, in.Models == nil
+	form, err := json.Marshal(in)
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	rec := resource.Record{Scope: store.Scope{Org: g.workspace.Org}, Kind: provider.KindIntegration, ID: resource.NewID(), Slug: slug, Name: slug, Status: provider.StatusActive, Body: form}
-	if err := rec.SetSecret(g.t.Context(), g.core.Sealer, provider.SecretKey, []byte("sk-shared")); err != nil {
+	if err := rec.SetSecret(g.t.Context(), g.core.Sealer, provider.SecretKey, []byte(secret)); err != nil {
 		g.t.Fatal(err)
 	}
-	g.integration = rec.ID
 	g.change(func(tx *resource.Tx) error { return tx.Create(&rec) })
+	g.saved = append(g.saved, saved{slug, rec.ID, in.AIProviderID})
+	g.save(g.workspace, g.saved[len(g.saved)-1:])
 }
 
-// save saves the provider of the integration in a workspace.
-func (g *Gateway) save(in store.Scope) {
+// save saves providers in a workspace.
+func (g *Gateway) save(in store.Scope, all []saved) {
 	g.t.Helper()
-	slug := strings.TrimPrefix(Saved, "@")
-	form, err := json.Marshal(provider.Instance{IntegrationID: g.integration, IntegrationSlug: slug, IntegrationOrg: true, AIProviderID: "openai"})
-	if err != nil {
-		g.t.Fatal(err)
+	for _, s := range all {
+		form, err := json.Marshal(provider.Instance{IntegrationID: s.integration, IntegrationSlug: s.slug, IntegrationOrg: true, AIProviderID: s.provider})
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		rec := resource.Record{Scope: in, Kind: provider.KindProvider, Slug: s.slug, Name: s.slug, Status: provider.StatusActive, Body: form}
+		g.change(func(tx *resource.Tx) error { return tx.Create(&rec) })
 	}
-	rec := resource.Record{Scope: in, Kind: provider.KindProvider, Slug: slug, Name: slug, Status: provider.StatusActive, Body: form}
-	g.change(func(tx *resource.Tx) error { return tx.Create(&rec) })
 }
 
 // Key creates a key of the workspace with scopes and limits, and returns it.

@@ -1,18 +1,17 @@
-package main
+package relay_test
 
 import (
 	"bytes"
 	"encoding/base64"
-	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 
 	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/testkit/relaytest"
 )
 
 // hostAnswer is what a host answers on paths with a suffix.
@@ -23,29 +22,24 @@ type hostAnswer struct {
 	header map[string]string
 }
 
-// write writes the answer, as a stream where the request asks for one or the path has no other.
-func (a *hostAnswer) write(w http.ResponseWriter, streams bool) {
+// reply returns the response, as a stream where the request asks for one or the path has no other.
+func (a *hostAnswer) reply(streams bool) relaytest.Reply {
+	out := relaytest.Reply{Status: http.StatusOK, Header: http.Header{}}
 	for name, value := range a.header {
-		w.Header().Set(name, value)
+		out.Header.Set(name, value)
 	}
 	switch {
 	case a.frames != nil:
-		w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
-		_, _ = w.Write(frames(a.frames))
+		out.Header.Set("Content-Type", "application/vnd.amazon.eventstream")
+		out.Body = string(frames(a.frames))
 	case streams || a.plain == "":
-		w.Header().Set("Content-Type", "text/event-stream")
 		for _, data := range a.events {
-			if name := eventType(data); strings.HasPrefix(data, `{"type":`) {
-				data = "event: " + name + "\ndata: " + data
-			} else {
-				data = "data: " + data
-			}
-			_, _ = io.WriteString(w, data+"\n\n")
+			out.Body += namedEvent(data)
 		}
 	default:
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, a.plain)
+		out.Body = a.plain
 	}
+	return out
 }
 
 func frames(of [][2]string) []byte {
@@ -101,12 +95,13 @@ func claudeAnswer(usage string) string {
 }
 
 const (
-	bedrockSonnet = "anthropic.claude-sonnet-4-5-20250929-v1:0"
-	cachedClaude  = `"input_tokens":10,"cache_read_input_tokens":100,"cache_creation_input_tokens":20,"output_tokens":5`
-	claudeNano    = 10*sonnetIn + 100*sonnetRead + 20*sonnet5m + 5*sonnetOut
-	converseUsage = `"usage":{"inputTokens":10,"outputTokens":5,"totalTokens":135,"cacheReadInputTokens":100,"cacheReadInputTokenCount":100,"cacheWriteInputTokens":20,"cacheWriteInputTokenCount":20}`
-	geminiUsage   = `"usageMetadata":{"promptTokenCount":110,"cachedContentTokenCount":100,"candidatesTokenCount":5,"thoughtsTokenCount":7,"totalTokenCount":122,"trafficType":"ON_DEMAND","promptTokensDetails":[{"modality":"TEXT","tokenCount":110}]}`
-	geminiNano    = 10*flashIn + 100*flashCached + 12*flashOut
+	bedrockCommand = "cohere.command-text-v14"
+	bedrockSonnet  = "anthropic.claude-sonnet-4-5-20250929-v1:0"
+	cachedClaude   = `"input_tokens":10,"cache_read_input_tokens":100,"cache_creation_input_tokens":20,"output_tokens":5`
+	claudeNano     = 10*sonnetIn + 100*sonnetRead + 20*sonnet5m + 5*sonnetOut
+	converseUsage  = `"usage":{"inputTokens":10,"outputTokens":5,"totalTokens":135,"cacheReadInputTokens":100,"cacheReadInputTokenCount":100,"cacheWriteInputTokens":20,"cacheWriteInputTokenCount":20}`
+	geminiUsage    = `"usageMetadata":{"promptTokenCount":110,"cachedContentTokenCount":100,"candidatesTokenCount":5,"thoughtsTokenCount":7,"totalTokenCount":122,"trafficType":"ON_DEMAND","promptTokensDetails":[{"modality":"TEXT","tokenCount":110}]}`
+	geminiNano     = 10*flashIn + 100*flashCached + 12*flashOut
 )
 
 func geminiAnswer(usage string) string {
@@ -197,60 +192,48 @@ func (h *hostRow) calls() (all []hostCall) {
 	return all
 }
 
-// What hosts report in a form of their own is recorded as they bill it: natively, translated and
-// passed through, plain and streamed.
+// TestHostsAreBookedAsTheyBill requires the cost of what hosts report in a form of their own:
+// natively, translated and passed through, plain and streamed.
 func TestHostsAreBookedAsTheyBill(t *testing.T) {
 	t.Parallel()
-	r := start(t)
-	var row *hostRow
-	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		body, _ := io.ReadAll(req.Body)
-		best, found := "", false
-		for suffix := range row.answers {
-			if strings.HasSuffix(req.URL.Path, suffix) && len(suffix) >= len(best) {
-				best, found = suffix, true
-			}
-		}
-		if !found {
-			t.Errorf("%s is asked at %s", row.name, req.URL.Path)
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		a := row.answers[best]
-		a.write(w, strings.Contains(string(body), `"stream":true`))
-	}))
-	t.Cleanup(host.Close)
-	for slug, fields := range map[string]string{
-		"moonshot": "", "groq": "", "x-ai": "", "perplexity-ai": "",
-		"azure-openai": `,"azure_auth_mode":"default","azure_resource_name":"res","azure_deployment_config":[{"azure_deployment_name":"gpt-4o-mini","alias":"gpt-4o-mini","azure_api_version":"v1"}]`,
-		"vertex-ai":    `,"vertex_auth_type":"basic","vertex_region":"europe-west4","vertex_project_id":"p1"`,
-		"bedrock":      `,"aws_auth_type":"apiKey","aws_region":"us-east-1"`,
+	g := relaytest.New(t, familyRoutes)
+	for slug, fields := range map[string]map[string]any{
+		"moonshot": nil, "groq": nil, "x-ai": nil, "perplexity-ai": nil,
+		"azure-openai": {"azure_auth_mode": "default", "azure_resource_name": "res", "azure_deployment_config": []map[string]string{{"azure_deployment_name": "gpt-4o-mini", "alias": "gpt-4o-mini", "azure_api_version": "v1"}}},
+		"vertex-ai":    {"vertex_auth_type": "basic", "vertex_region": "europe-west4", "vertex_project_id": "p1"},
+		"bedrock":      {"aws_auth_type": "apiKey", "aws_region": "us-east-1"},
 	} {
-		r.save(slug, `"ai_provider_id":"`+slug+`","key":"k","configurations":{"custom_host":"`+host.URL+`"`+fields+`}`)
+		g.Provider(slug, "k", provider.Integration{AIProviderID: slug, Configurations: fields})
 	}
-	type requestCase struct {
-		name string
-		row  *hostRow
-	}
-	var all []requestCase
 	for i := range hostRows {
-		row = &hostRows[i]
+		row := &hostRows[i]
 		for _, c := range row.calls() {
-			name := fmt.Sprintf("%s, %s by %s %t", row.slug, row.name, c.path, strings.Contains(c.body, `"stream":true`))
-			if got := r.call("POST", c.path, c.body, "X-Gateway-Provider", "@"+row.slug); got.status != 200 {
-				t.Errorf("%s: %d %s", name, got.status, got.body)
+			g.Respond(func(call relaytest.Call) relaytest.Reply {
+				path, _, _ := strings.Cut(call.URL, "?")
+				best, found := "", false
+				for suffix := range row.answers {
+					if strings.HasSuffix(path, suffix) && len(suffix) >= len(best) {
+						best, found = suffix, true
+					}
+				}
+				if !found {
+					t.Errorf("%s was called at %s", row.name, path)
+				}
+				a := row.answers[best]
+				return a.reply(strings.Contains(call.Body, `"stream":true`))
+			})
+			got := g.Do("POST", "/v1"+c.path, c.body, "X-Gateway-Provider", "@"+row.slug)
+			if got.Status != 200 {
+				t.Errorf("%s, %s by %s: %d %s", row.slug, row.name, c.path, got.Status, got.Body)
 			}
-			all = append(all, requestCase{name, row})
-		}
-	}
-	for i, rec := range r.byTime(len(all)) {
-		want := all[i].row
-		if int64(rec.Cost) != want.nano || !rec.Priced || rec.Usage.Estimated {
-			t.Errorf("%s: booked %d, billed %d, priced %t: %+v", all[i].name, rec.Cost, want.nano, rec.Priced, rec.Usage)
-		}
-		for class, n := range want.classes {
-			if rec.Usage.N(class) != n {
-				t.Errorf("%s: %d of class %v, want %d", all[i].name, rec.Usage.N(class), class, n)
+			r := g.Record()
+			if int64(r.Cost) != row.nano || !r.Priced || r.Usage.Estimated {
+				t.Errorf("%s, %s by %s: cost %d; want %d; priced %t: %+v", row.slug, row.name, c.path, r.Cost, row.nano, r.Priced, r.Usage)
+			}
+			for class, n := range row.classes {
+				if r.Usage.N(class) != n {
+					t.Errorf("%s, %s by %s: %d of class %v, want %d", row.slug, row.name, c.path, r.Usage.N(class), class, n)
+				}
 			}
 		}
 	}
