@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -39,8 +40,11 @@ type Reply struct {
 	Status int // 0: there is no response, and Err is the reason
 	Header http.Header
 	Body   string
-	Cut    bool // the connection breaks after Body
-	Hang   bool // there is no response before the request is canceled
+	Cut    bool          // the connection breaks after Body
+	Hang   bool          // there is no response before the request is canceled
+	Stall  bool          // nothing follows Body before the request is canceled
+	Delay  time.Duration // before the response
+	Pace   time.Duration // before each event of Body
 	Err    error
 }
 
@@ -172,22 +176,43 @@ func (g *Gateway) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		_ = req.Body.Close()
 	}
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.WroteRequest != nil {
+		trace.WroteRequest(httptrace.WroteRequestInfo{})
+	}
 	r, err := g.next(req, string(body))
 	if err != nil {
 		return nil, err
 	}
 	if r.Hang {
-		select {
-		case <-req.Context().Done():
-			return nil, req.Context().Err()
-		case <-time.After(time.Minute):
-			return nil, errors.New("the request was not canceled")
-		}
+		return nil, hang(req.Context())
+	}
+	if err := pause(req.Context(), r.Delay); err != nil {
+		return nil, err
 	}
 	if r.Status == 0 {
 		return nil, r.Err
 	}
 	return r.response(req), nil
+}
+
+// hang waits until a request is canceled.
+func hang(ctx context.Context) error {
+	if err := pause(ctx, time.Minute); err != nil {
+		return err
+	}
+	return errors.New("the request was not canceled")
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // next records a call and returns its reply.
@@ -223,8 +248,14 @@ func (r *Reply) response(req *http.Request) *http.Response {
 		}
 	}
 	var from io.Reader = strings.NewReader(r.Body)
+	if r.Pace > 0 {
+		from = &paced{req.Context(), r.Pace, strings.SplitAfter(r.Body, "\n\n")}
+	}
 	if r.Cut {
 		from = io.MultiReader(from, broken{})
+	}
+	if r.Stall {
+		from = io.MultiReader(from, stalled{req.Context()})
 	}
 	return &http.Response{
 		Status: http.StatusText(r.Status), StatusCode: r.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -236,6 +267,32 @@ func (r *Reply) response(req *http.Request) *http.Response {
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// stalled is a connection on which nothing follows.
+type stalled struct{ ctx context.Context }
+
+func (s stalled) Read([]byte) (int, error) { return 0, hang(s.ctx) }
+
+// paced is a stream whose events arrive one by one.
+type paced struct {
+	ctx   context.Context
+	pause time.Duration
+	rest  []string
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	if len(p.rest) == 0 {
+		return 0, io.EOF
+	}
+	if err := pause(p.ctx, p.pause); err != nil {
+		return 0, err
+	}
+	n := copy(b, p.rest[0])
+	if p.rest[0] = p.rest[0][n:]; p.rest[0] == "" {
+		p.rest = p.rest[1:]
+	}
+	return n, nil
+}
 
 // Response is what a client has received.
 type Response struct {
@@ -389,6 +446,20 @@ func (g *Gateway) keyIn(sc store.Scope, slug string, scopes []string, rates []le
 		return identity.Stage(tx, &rec, &k, slug)
 	})
 	return raw
+}
+
+// Budget returns the state of the only budget of a key.
+func (g *Gateway) Budget(key string) ledger.BudgetState {
+	g.t.Helper()
+	p, err := g.core.Auth.Authenticate(g.t.Context(), key, identity.AuthenticationAttempt{})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	all, err := g.core.Ledger.State(g.t.Context(), p.Subject)
+	if err != nil || len(all) != 1 {
+		g.t.Fatalf("%d budgets: %v", len(all), err)
+	}
+	return all[0]
 }
 
 func (g *Gateway) change(fn func(tx *resource.Tx) error) {
