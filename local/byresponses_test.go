@@ -5,8 +5,6 @@ import (
 	"net/url"
 )
 
-const functionTools = `"tools":[{"type":"function","function":{"name":"now","description":"Tells the time","parameters":{"type":"object","properties":{}}}}]`
-
 // diverted sends what is meant for a host of the internet to the mock provider.
 type diverted struct {
 	http.RoundTripper

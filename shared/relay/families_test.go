@@ -48,6 +48,7 @@ var familyRoutes = append([]relay.Route{
 	conversation("/responses", "createModelResponse", responses.Responses{}, provider.ResponsesCreate, false),
 	earlier("GET", "/responses/{id}", "getModelResponse", provider.ResponsesGet),
 	earlier("POST", "/responses/{id}/cancel", "proxy", provider.ResponsesCancel),
+	operation("/responses/input_tokens", "proxy", provider.ResponsesCount, nil, nil),
 	operation("/embeddings", "embed", provider.Embeddings, openai.CheckEmbeddings, openai.MeterEmbeddings),
 	operation("/rerank", "rerank", provider.Rerank, openai.CheckRerank, openai.MeterRerank),
 	operation("/ocr", "ocr", provider.OCR, openai.CheckOCR, openai.MeterOCR),

@@ -37,8 +37,8 @@ import (
 
 // Reply is the response of a provider to one call.
 type Reply struct {
-	Status int // 0: there is no response, and Err is the reason
-	Header http.Header
+	Status int         // 0: there is no response, and Err is the reason
+	Header http.Header // with a Content-Length, the length of Body is announced
 	Body   string
 	Cut    bool          // the connection breaks after Body
 	Hang   bool          // there is no response before the request is canceled
@@ -247,6 +247,10 @@ func (r *Reply) response(req *http.Request) *http.Response {
 			h.Set("Content-Type", "text/event-stream")
 		}
 	}
+	length := int64(-1)
+	if h.Get("Content-Length") != "" {
+		length = int64(len(r.Body))
+	}
 	var from io.Reader = strings.NewReader(r.Body)
 	if r.Pace > 0 {
 		from = &paced{req.Context(), r.Pace, strings.SplitAfter(r.Body, "\n\n")}
@@ -259,7 +263,7 @@ func (r *Reply) response(req *http.Request) *http.Response {
 	}
 	return &http.Response{
 		Status: http.StatusText(r.Status), StatusCode: r.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: h, Body: io.NopCloser(from), ContentLength: -1, Request: req,
+		Header: h, Body: io.NopCloser(from), ContentLength: length, Request: req,
 	}
 }
 
