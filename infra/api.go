@@ -103,7 +103,7 @@ func integration(o options, without placement.Place, arn string, family placemen
 
 const needsContainer = "Files and audio need the container, which this installation does not have"
 
-// refusal is the answer to what needs a container, in an installation that has none.
+// refusal is the response to what needs a container, in an installation that has none.
 func refusal(status int) map[string]any {
 	message, code := needsContainer, "body_too_large"
 	if status == placement.NoFunction || status == placement.NoUpgrade {

@@ -19,7 +19,7 @@ import (
 // containerPort is where the container listens.
 const containerPort = 8080
 
-// stopSeconds is how long a task may take to finish its answers; Fargate allows no more.
+// stopSeconds is how long a task may take to finish its responses; Fargate allows no more.
 const stopSeconds = 120
 
 // containerService is the long-running data plane with an internal load balancer.

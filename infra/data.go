@@ -93,7 +93,7 @@ func (d *dataStack) keys(o options) {
 	})
 }
 
-// Prefixes in the bucket of large answers of the cache, files for batches, files of
+// Prefixes in the bucket of large responses of the cache, files for batches, files of
 // exports, and results of queries.
 const (
 	cachedAnswers = "cache/"

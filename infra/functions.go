@@ -162,7 +162,7 @@ func live(stack awscdk.Stack, name string, fn awslambda.Function) awslambda.Alia
 	})
 }
 
-// maxErrorRate is the share of answers with 5xx above which a new version is withdrawn.
+// maxErrorRate is the share of responses with 5xx above which a new version is withdrawn.
 // Failures of providers, which are passed on, count too.
 const maxErrorRate = 0.05
 

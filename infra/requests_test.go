@@ -85,7 +85,7 @@ func (p priceTable) million(t *testing.T, of ...amounts) float64 {
 	return p.usd(t, sum, false)
 }
 
-// mostEven is what a cached answer may cost if a million a month come evenly, one by one:
+// mostEven is what a cached response may cost if a million a month come evenly, one by one:
 // batches of 24 events cost more than the 6 USD that are the target otherwise.
 const mostEven = 6.25
 

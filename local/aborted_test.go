@@ -16,7 +16,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// The gateway ends a request before any part of the answer came. The provider has read it
+// The gateway ends a request before any part of the response came. The provider has read it
 // all the same and charges for that: so each call is recorded by an estimate of what was
 // sent, and the budget has spent exactly that.
 func TestAbortedRequestIsChargedForItsInput(t *testing.T) {
@@ -145,7 +145,7 @@ func TestWhatNoProviderHadCostsNothing(t *testing.T) {
 	}
 }
 
-// startDraining runs a gateway that reads an answer on for a moment only once its client
+// startDraining runs a gateway that reads a response on for a moment only once its client
 // has gone.
 func startDraining(t *testing.T) *running {
 	t.Helper()

@@ -28,7 +28,7 @@ type seenByAgent struct {
 }
 
 // newAgent starts an agent that speaks a version in JSON-RPC. answer returns the result of
-// a method, or something that is not an answer.
+// a method, or something that is not a response.
 func newAgent(t testing.TB, old bool, more string) *anAgent {
 	t.Helper()
 	a := &anAgent{old: old}

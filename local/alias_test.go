@@ -26,7 +26,7 @@ func TestHeadersUnderAnotherPrefix(t *testing.T) {
 		method, path, body string
 		status             int
 		headers            []string
-		answer             string // a header of the answer
+		answer             string // a header of the response
 	}{
 		{"POST", "/chat/completions", chatBody("gpt-5.4", "hello", ""), 200, []string{"x-acme-api-key", workspaceKey, "x-acme-provider", "@mock", "x-acme-trace-id", "trace-of-alias"}, "x-acme-trace-id"},
 		{"POST", "/messages", `{"model":"@mock/claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"hello"}]}`, 200, []string{"x-acme-api-key", workspaceKey, "x-acme-trace-id", "trace-of-alias"}, "x-acme-trace-id"},

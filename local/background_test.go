@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// later is a provider that makes responses in the background: an answer has usage only
+// later is a provider that makes responses in the background: a response has usage only
 // after it was read a few times.
 type later struct {
 	mu    sync.Mutex
@@ -60,7 +60,7 @@ func (l *later) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprintf(w, "event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":1,\"response\":%s}\n\n", l.object(id, "completed"))
 }
 
-// A response that is made in the background is recorded once, by the first answer that tells
+// A response that is made in the background is recorded once, by the first response that tells
 // its usage, on the gateway's own routes and passed through. A response that was made at
 // once is not booked again when it is read.
 func TestResponsesInTheBackgroundAreBookedOnce(t *testing.T) {
@@ -69,7 +69,7 @@ func TestResponsesInTheBackgroundAreBookedOnce(t *testing.T) {
 	cases := []struct {
 		name, base, body string
 		read             string // query of the reads
-		booked           []int  // 1 for each answer that costs
+		booked           []int  // 1 for each response that costs
 	}{
 		{"own", "/responses", `"background":true`, "", []int{0, 0, 0, 1, 0}},
 		{"own, read streamed", "/responses", `"background":true`, "?stream=true", []int{0, 1, 0, 0, 0}},

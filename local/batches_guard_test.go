@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// batchHost is a provider with OpenAI's format that runs a batch at once. Its answer to each
+// batchHost is a provider with OpenAI's format that runs a batch at once. Its response to each
 // row repeats the row's text in capitals.
 type batchHost struct {
 	mu   sync.Mutex
@@ -67,7 +67,7 @@ func (r outputRow) text() string {
 
 // The rows of a batch that a provider runs are judged as those that the gateway runs: a row
 // that a guardrail denies does not reach the provider, one that it changes reaches it changed,
-// and an answer that it denies does not reach the client.
+// and a response that it denies does not reach the client.
 func TestGuardrailsJudgeTheRowsOfABatchThatAProviderRuns(t *testing.T) {
 	t.Parallel()
 	host := &batchHost{}
@@ -99,7 +99,7 @@ func TestGuardrailsJudgeTheRowsOfABatchThatAProviderRuns(t *testing.T) {
 	}
 }
 
-// guardBatches denies a word of requests and one of answers, and masks addresses in requests.
+// guardBatches denies a word of requests and one of responses, and masks addresses in requests.
 func (r *running) guardBatches(in, out string) {
 	r.t.Helper()
 	denies := func(name, word string) string {

@@ -14,7 +14,7 @@ import (
 func (p *process) at(t *testing.T) *running { return &running{t: t, base: p.base} }
 
 // TestABatchGoesOnAfterItsProcessWasKilled kills the process twice while a batch runs:
-// between two steps, and with rows under way. In the end each row has one answer, and the
+// between two steps, and with rows under way. In the end each row has one response, and the
 // books agree with the bill, except for the rows that were under way.
 func TestABatchGoesOnAfterItsProcessWasKilled(t *testing.T) {
 	t.Parallel()

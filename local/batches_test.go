@@ -249,7 +249,7 @@ func TestABatchThatTheGatewayRuns(t *testing.T) {
 	}
 }
 
-// Rows that fail go to the file of errors with the answer that they got; rows that may be
+// Rows that fail go to the file of errors with the response that they got; rows that may be
 // sent again are sent again.
 func TestRowsOfABatchFailByThemselves(t *testing.T) {
 	t.Parallel()
@@ -371,7 +371,7 @@ func TestBatchesOfTheGatewayAreListedAndCancelled(t *testing.T) {
 	}
 }
 
-// A limit that is reached fails the rows that come after it with that answer; the
+// A limit that is reached fails the rows that come after it with that response; the
 // batch ends.
 func TestRowsStopWithTheLimitOfTheirKey(t *testing.T) {
 	t.Parallel()

@@ -81,7 +81,7 @@ func TestBreakersOpenProbeAndCloseAcrossProcesses(t *testing.T) {
 		t.Fatal(got)
 	}
 
-	// After another cooldown one request of all probes it; a good answer closes it.
+	// After another cooldown one request of all probes it; a good response closes it.
 	clock.Add(int64(31 * time.Second))
 	r.order(1, "gpt-4o", "delay=300ms")
 	var wg sync.WaitGroup

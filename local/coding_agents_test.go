@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// plainHost is a provider that writes down what it gets and answers what it is told to.
+// plainHost is a provider that writes down what it receives and responds as it is told to.
 type plainHost struct {
 	mu     sync.Mutex
 	header http.Header
@@ -20,7 +20,7 @@ type plainHost struct {
 	body   string
 	status int
 	answer string
-	set    map[string]string // headers of the answer
+	set    map[string]string // headers of the response
 }
 
 const wholeMessage = `{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":2}}`
@@ -196,7 +196,7 @@ func TestUnchangedErrorsShowNoCredential(t *testing.T) {
 	}
 }
 
-// Rules 2, 9 and 14: a request for a provider of another make is translated, and the answer
+// Rules 2, 9 and 14: a request for a provider of another make is translated, and the response
 // says what was not carried, betas too. An unknown alias is no reason to reject.
 func TestCodingAgentsAreInformedOfLosses(t *testing.T) {
 	t.Parallel()

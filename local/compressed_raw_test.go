@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// An answer that is passed through reaches the client as the provider compressed it. It is
+// A response that is passed through reaches the client as the provider compressed it. It is
 // booked by the usage that it reports, streamed or plain; if it cannot be read and a budget
 // is in force, its usage is estimated.
 //

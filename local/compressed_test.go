@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// compressor is a coding of answers, and whether the gateway reads it.
+// compressor is a coding of responses, and whether the gateway reads it.
 type compressor struct {
 	name  string
 	pack  func(w io.Writer) io.WriteCloser
@@ -31,7 +31,7 @@ var compressors = []compressor{
 }
 
 // compressedHost answers everything compressed. The model says how, or the body if there is
-// no model: "bomb" is an answer that becomes a thousand times larger.
+// no model: "bomb" is a response that becomes a thousand times larger.
 func compressedHost(t *testing.T, coding *atomic.Pointer[compressor], bomb *atomic.Bool, status *atomic.Int64) string {
 	t.Helper()
 	const usage = `"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}`

@@ -26,7 +26,7 @@ var described struct {
 	err      error
 }
 
-// checkDescribed holds an answer of the administration against the document, as
+// checkDescribed holds a response of the administration against the document, as
 // every test of a family does.
 func (r *running) checkDescribed(method, path string, got *reply) {
 	r.t.Helper()

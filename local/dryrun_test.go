@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// dryRun walks a request through and gives the answer.
+// dryRun walks a request through and gives the response.
 func (r *running) dryRun(body string) map[string]any {
 	r.t.Helper()
 	got := r.call("POST", "/configs/dry-run", body)

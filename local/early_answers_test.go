@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// A provider may answer before it has read the body of what is passed through to it. Its
-// answer is the client's, whole, however early it comes. In a row: it sets the environment.
+// A provider may respond before it has read the body of what is passed through to it. Its
+// response is the client's, whole, however early it comes. In a row: it sets the environment.
 func TestResponsesBeforeTheBodyIsRead(t *testing.T) {
 	const answer = "the answer came early, and it is whole"
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -29,7 +29,7 @@ func echoes(r *http.Request) map[string]string {
 	return map[string]string{"plain": both, "escaped": escaped, "inner": strings.Trim(string(inner), `"`), "url": url.QueryEscape(both), "path": url.PathEscape(both)}
 }
 
-// startEcho is a provider that repeats the credential in each answer. The model
+// startEcho is a provider that repeats the credential in each response. The model
 // says how: status-spelling-form.
 func startEcho(t *testing.T) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

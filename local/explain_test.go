@@ -9,7 +9,7 @@ import (
 )
 
 // explained returns the steps of the only log, each as its name and text, of guardrails, calls,
-// skips and the answer.
+// skips and the response.
 func (r *running) explained(key string) string {
 	r.t.Helper()
 	rec := r.records(1)[0]

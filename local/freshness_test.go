@@ -58,7 +58,7 @@ func TestARevokedKeyIsRefusedInEveryProcess(t *testing.T) {
 	}
 }
 
-// useRepeatedly uses a key again and again, whatever the answers are.
+// useRepeatedly uses a key again and again, whatever the responses are.
 func (p *process) useRepeatedly(ctx context.Context, key, body string) {
 	for ctx.Err() == nil {
 		req, err := http.NewRequestWithContext(ctx, "POST", p.base+"/chat/completions", strings.NewReader(body))

@@ -193,7 +193,7 @@ func TestGeminiSDKWithoutBeta(t *testing.T) {
 }
 
 // TestTokenCountsInEveryShape counts with the paths of each shape at targets of other shapes,
-// where the answer says that it is an estimate, and at Google itself.
+// where the response says that it is an estimate, and at Google itself.
 func TestTokenCountsInEveryShape(t *testing.T) {
 	t.Parallel()
 	r, mock := startGoogle(t)

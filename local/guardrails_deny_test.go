@@ -125,8 +125,8 @@ func TestDenyDeniesStreamsOfEveryClient(t *testing.T) {
 }
 
 // TestRedactedDataIsInNoLog: what a guardrail has removed is not in the log, the explanation
-// or the answer, whoever quotes it, also if another check denies, and if it was put back into
-// the answer.
+// or the response, whoever quotes it, also if another check denies, and if it was put back into
+// the response.
 //
 //lane:exhaustive
 func TestRedactedDataIsInNoLog(t *testing.T) {

@@ -51,7 +51,7 @@ func (k *storedResponses) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// TestWhatWasMadeInTheBackgroundIsJudgedWhenItIsRead: the first answer has nothing to
+// TestWhatWasMadeInTheBackgroundIsJudgedWhenItIsRead: the first response has nothing to
 // judge. Each read of the finished response is judged once, plain or streamed; the response
 // is booked once, whatever the result.
 func TestWhatWasMadeInTheBackgroundIsJudgedWhenItIsRead(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 var updateGuarded = flag.Bool("update-guardrails", false, "write the table of what guardrails judge")
 
-// judged is one kind of content of one endpoint, in a request and in an answer; "" if the
+// judged is one kind of content of one endpoint, in a request and in a response; "" if the
 // endpoint cannot have it. scope is where the check looks, rule what it forbids.
 type judged struct {
 	endpoint, content, scope, rule string
@@ -87,7 +87,7 @@ func contents(r *running) []judged {
 	return out
 }
 
-// TestWhatGuardrailsJudge: each kind of content of each endpoint, in requests and answers
+// TestWhatGuardrailsJudge: each kind of content of each endpoint, in requests and responses
 // and in each form of streams, is shown to the hooks once, even if there is nothing in it.
 //
 //lane:exhaustive

@@ -76,7 +76,7 @@ func TestTokensOfClientsAreChecked(t *testing.T) {
 	}
 }
 
-// TestChecksThatReachOut: images replace their addresses, addresses in an answer are tried,
+// TestChecksThatReachOut: images replace their addresses, addresses in a response are tried,
 // and hosts that must not be reached are not.
 func TestChecksThatReachOut(t *testing.T) {
 	t.Parallel()
@@ -102,7 +102,7 @@ func TestChecksThatReachOut(t *testing.T) {
 }
 
 // TestCachedAnswersStayWithTheirGuardrails: a caller with guardrails never gets a cached
-// answer that was made without them, or that one of them rejected or would have changed.
+// response that was made without them, or that one of them rejected or would have changed.
 func TestCachedAnswersStayWithTheirGuardrails(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -39,7 +39,7 @@ func streamText(t *testing.T, kind, body string) string {
 	return out.String()
 }
 
-// TestValuesArePutBackIntoStreams: the provider gets tokens, and its answer contains them.
+// TestValuesArePutBackIntoStreams: the provider gets tokens, and its response contains them.
 // The client gets the values again, whole and streamed, in each shape, however the stream
 // is cut. The log has what was sent.
 func TestValuesArePutBackIntoStreams(t *testing.T) {
@@ -75,7 +75,7 @@ func TestValuesArePutBackIntoStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsThatGuardrailsEndAreBookedInFull: a denied answer was made all the same, so it
+// TestStreamsThatGuardrailsEndAreBookedInFull: a denied response was made all the same, so it
 // is read to its end for its usage.
 func TestStreamsThatGuardrailsEndAreBookedInFull(t *testing.T) {
 	t.Parallel()

@@ -90,7 +90,7 @@ func startWith(t *testing.T, o options, set ...func(*gateway)) *running {
 	return r
 }
 
-// reply is an answer read whole.
+// reply is a response read whole.
 type reply struct {
 	status int
 	header http.Header

@@ -18,7 +18,7 @@ var hostileTargets = []struct{ id, event string }{
 	{"openai", "server_error"}, {"anthropic", "overloaded_error"}, {"google", "INTERNAL"}, {"bedrock", "modelStreamErrorException"}, {"cohere", "internal"},
 }
 
-// hostile are answers that are not what was asked for. A whole one is correct all the same:
+// hostile are responses that are not what was asked for. A whole one is correct all the same:
 // the client must get all of it.
 var hostile = []struct {
 	name, directives string
@@ -44,7 +44,7 @@ var hostile = []struct {
 	{"a line of 10 MB", "chunks=5 huge-line=10485760", true, true},
 }
 
-// TestHostileAnswers gives every client every bad answer in every dialect.
+// TestHostileAnswers gives every client every bad response in every dialect.
 // In a row: it counts the goroutines of this process.
 //
 //lane:standard
@@ -120,7 +120,7 @@ func TestHostileAnswers(t *testing.T) {
 		}
 		// A piece that was made and never sent is on the bill only, and a stream that
 		// nobody can read is not read to its end.
-		// Where nothing of an answer came, nothing is recorded.
+		// Where nothing of a response came, nothing is recorded.
 		unread := strings.HasPrefix(a.name, "garbage after") || strings.HasPrefix(a.name, "not JSON")
 		if made := a.w.bill.Output + a.w.bill.Reasoning; rec.Usage.OutputTokens() < made-1 && !rec.Usage.Estimated && !unread || rec.Usage.OutputTokens() > made && !rec.Usage.Estimated {
 			t.Errorf("%s: %d tokens in the log, %d on the bill, not marked as estimated", a.name, rec.Usage.OutputTokens(), made)
@@ -134,7 +134,7 @@ func TestHostileAnswers(t *testing.T) {
 	})
 }
 
-// checkHostile checks one answer against what the client may get: all of it, or an error in
+// checkHostile checks one response against what the client may get: all of it, or an error in
 // its own dialect, or a stream that does not look complete at its end.
 func checkHostile(t *testing.T, name string, c *client, w *cellRequest, stream, whole bool) {
 	t.Helper()

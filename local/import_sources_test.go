@@ -64,7 +64,7 @@ func TestImportReference(t *testing.T) {
 	}
 }
 
-// The models of a Bifrost gateway answer by both of their names.
+// The models of a Bifrost gateway response by both of their names.
 func TestImportBifrost(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -15,7 +15,7 @@ import (
 	"gateway/shared/queue/local"
 )
 
-// Interactions of Gemini are recorded by what their answers tell, once, and belong to the
+// Interactions of Gemini are recorded by what their responses tell, once, and belong to the
 // workspace that made them.
 func TestInteractionsAreBookedAndOwned(t *testing.T) {
 	t.Parallel()

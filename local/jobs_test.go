@@ -66,7 +66,7 @@ func (n neighbours) upload(key, rows string) string {
 	return n.id("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+rows), as(key, formType...)...)
 }
 
-// make makes a batch of rows and gives its answer.
+// make makes a batch of rows and gives its response.
 func (n neighbours) make(h jobHost, key, file string) map[string]any {
 	n.t.Helper()
 	got := n.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","metadata":{"a":"b"}%s}`, file, h.create), as(key)...)

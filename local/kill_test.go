@@ -52,7 +52,7 @@ func spawn(t *testing.T, dir string, flags ...string) *process {
 	return nil
 }
 
-// sendChat sends one chat and gives its trace id when the whole answer came.
+// sendChat sends one chat and gives its trace id when the whole response came.
 func (p *process) sendChat(client *http.Client, mock, body string) (trace string, err error) {
 	req, err := http.NewRequest("POST", p.base+"/chat/completions", strings.NewReader(body))
 	if err != nil {
@@ -80,7 +80,7 @@ func (p *process) sendChat(client *http.Client, mock, body string) (trace string
 }
 
 // TestKilledAtTwentyPointsNothingAcknowledgedIsLost kills the process while it
-// answers, twenty times over, and then looks for every request whose answer was
+// answers, twenty times over, and then looks for every request whose response was
 // received whole.
 //
 //lane:standard

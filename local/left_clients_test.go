@@ -22,7 +22,7 @@ func quoted(s string) string {
 	return string(b[1 : len(b)-1])
 }
 
-// leftAnswer is the beginning of an answer in the format of a path, with all that was produced.
+// leftAnswer is the beginning of a response in the format of a path, with all that was produced.
 type leftAnswer struct {
 	plain  string
 	events []string
@@ -99,7 +99,7 @@ func coherePieces(events ...string) []string {
 	return append([]string{`{"type":"message-start","id":"c","delta":{"message":{"role":"assistant","content":[]}}}`}, events...)
 }
 
-// leftHost begins an answer of a kind, waits until its caller is told so and has left, if it is to
+// leftHost begins a response of a kind, waits until its caller is told so and has left, if it is to
 // leave, and breaks the connection off. There is one per request: the handler of the request before
 // may still be running.
 type leftHost struct {
@@ -140,7 +140,7 @@ func (h *leftHost) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusNotFound)
 }
 
-// What was produced before a client left or an answer broke off is recorded by its length: text,
+// What was produced before a client left or a response broke off is recorded by its length: text,
 // calls of tools and reasoning, in every shape of clients and of providers, plain and streamed;
 // once, and never at nothing.
 func TestWhatWasProducedIsBookedWhateverBecomesOfIt(t *testing.T) {
@@ -219,10 +219,10 @@ func TestWhatWasProducedIsBookedWhateverBecomesOfIt(t *testing.T) {
 			most = 328
 		}
 		least := most
-		if a.race { // how much of a plain answer had been read when its client left
+		if a.race { // how much of a plain response had been read when its client left
 			least = 0
 		}
-		// A name of its own event and a bracket that mends a cut answer may be one more.
+		// A name of its own event and a bracket that mends a cut response may be one more.
 		if out < least || out > most+1 || in < 2 || in > 60 || !rec.Usage.Estimated || rec.Cost == 0 || len(rec.Attempts) != 1 {
 			t.Errorf("%s: %d in, %d out, estimated %t, cost %d, %d attempts", a.name, in, out, rec.Usage.Estimated, rec.Cost, len(rec.Attempts))
 		}

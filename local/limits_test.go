@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// burst sends n requests at once and counts the answers by status.
+// burst sends n requests at once and counts the responses by status.
 func burst(r *running, n int, body, key string) map[int]int {
 	var wg sync.WaitGroup
 	var mu sync.Mutex

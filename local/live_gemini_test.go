@@ -116,7 +116,7 @@ func TestTurnsOfGeminiThatBreakAreEstimated(t *testing.T) {
 	}
 }
 
-// Answers are held until they are judged, where guardrails ask for that.
+// Responses are held until they are judged, where guardrails ask for that.
 func TestLiveSessionsOfGeminiAreJudged(t *testing.T) {
 	t.Parallel()
 	r, _ := startGoogle(t)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// get reads an administration answer with a key and expects status 200.
+// get reads an administration response with a key and expects status 200.
 func (r *running) get(path, key string) map[string]any {
 	r.t.Helper()
 	got := r.call("GET", path, "", "X-Gateway-Api-Key", key)

@@ -31,7 +31,7 @@ type options struct {
 	mock, durable, lambda bool
 	noRing                bool          // the journal is files alone
 	functions             string        // folder of the functions' binaries; "": a folder in data
-	drain                 time.Duration // for how long an answer is still read when its client has gone; 0: the usual time
+	drain                 time.Duration // for how long a response is still read when its client has gone; 0: the usual time
 	serve                 host.Options
 }
 

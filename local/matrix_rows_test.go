@@ -12,7 +12,7 @@ import (
 )
 
 // client is the shape in which a conversation is asked for: bodies by column, %s
-// for the model, and how the answers are read.
+// for the model, and how the responses are read.
 type client struct {
 	operation provider.Operation
 	dialect   string
@@ -22,7 +22,7 @@ type client struct {
 	read      func(any) plainAnswer
 }
 
-// plainAnswer is what an answer that is no stream says.
+// plainAnswer is what a response that is no stream says.
 type plainAnswer struct {
 	text, tool         string
 	prompt, completion int64 // -1: not told
@@ -84,7 +84,7 @@ var clients = []client{
 	},
 }
 
-// at walks down an answer: names of members and indexes.
+// at walks down a response: names of members and indexes.
 func at(v any, path ...any) any {
 	for _, step := range path {
 		switch s := step.(type) {
@@ -240,7 +240,7 @@ func lacks(p *provider.Provider, model string, column int) bool {
 	return column == colTools && t.NoTools || column == colImages && t.NoImages || column == colSchema && t.Schema == chat.SchemaNone
 }
 
-// carried gives yes or told when the answer of a column carried what was asked.
+// carried gives yes or told when the response of a column carried what was asked.
 func (m *matrix) carried(c *client, column int, w *cellRequest) string {
 	if column == colErrors {
 		if w.sent != nil && w.status == 429 && strings.Contains(w.body, "rate_limit") && w.header.Get("Retry-After") == "3" {

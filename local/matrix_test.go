@@ -124,9 +124,9 @@ var columnNames = [columns]string{"plain", "stream", "tools", "images", "json sc
 
 // Marks of a cell.
 const (
-	yes    = "yes"    // the answer carried it
+	yes    = "yes"    // the response carried it
 	no     = "no"     // refused with a 4xx of the gateway that names the field
-	lost   = "told"   // left out, and the answer's x-gateway-translation says so
+	lost   = "told"   // left out, and the response's x-gateway-translation says so
 	absent = "absent" // the provider tells none
 )
 

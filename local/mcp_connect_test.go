@@ -232,7 +232,7 @@ func TestUsersSignInAtServers(t *testing.T) {
 	}
 }
 
-// wants checks an answer's status, and all that it must say.
+// wants checks a response's status, and all that it must say.
 func (l *lobby) wants(what string, got reply, status int, texts ...string) {
 	l.t.Helper()
 	if l.wantStatus(what, got, status, ""); len(texts) > 0 {
@@ -324,7 +324,7 @@ func TestUpstreamConnectStartsOnlyFromItsPage(t *testing.T) {
 	refused("a second time", l.submit(page, retained))
 }
 
-// TestSignInsAtServersAreRefused: with links and answers of others, and with authorization
+// TestSignInsAtServersAreRefused: with links and responses of others, and with authorization
 // servers that are not what they claim to be.
 func TestSignInsAtServersAreRefused(t *testing.T) {
 	t.Parallel()

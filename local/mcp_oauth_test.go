@@ -377,7 +377,7 @@ func TestOAuthRefuses(t *testing.T) {
 	}()), 400, "invalid_scope")
 	l.wantStatus("JSON", l.call("POST", "/oauth/token", `{"grant_type":"authorization_code"}`), 400, "content-type")
 
-	// Scopes that are not the gateway's are omitted, and the answer says what was granted.
+	// Scopes that are not the gateway's are omitted, and the response says what was granted.
 	made := l.tokens(exchangeOf(client, l.code(l.request(client, "scope", "mcp:read offline_access"), l.session)))
 	renewal := renewalOf(client, made.Refresh)
 	renewal.Set("scope", "mcp:read offline_access")

@@ -52,7 +52,7 @@ func TestMCPServersOfTheOlderTransportAreAnswered(t *testing.T) {
 	}
 }
 
-// TestStreamsThatServersRefuse: where no message waits for an answer, the status tells it.
+// TestStreamsThatServersRefuse: where no message waits for a response, the status tells it.
 func TestStreamsThatServersRefuse(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -74,7 +74,7 @@ func (r *running) listenMCP(slug, notifications string) (*http.Response, <-chan 
 	}
 	r.t.Cleanup(func() { res.Body.Close() })
 	messages := make(chan string, 100)
-	go func() { // ends with the answer
+	go func() { // ends with the response
 		defer close(messages)
 		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
 			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {

@@ -16,7 +16,7 @@ func TestCallsCountAgainstRatesOfTokens(t *testing.T) {
 	r.registerAgent("agent", newAgent(t, false, "").URL, "")
 	at := fmt.Sprintf(`"workspace_id":%q`, r.workspace())
 	policy := r.admin("POST", "/policies/rate-limits", `{"name":"tokens","conditions":[{"key":"mcp_server","value":"files"}],"group_by":[{"key":"mcp_tool"}],"target":"mcp_tools","type":"tokens","unit":"rpd","value":400,`+at+`}`)["id"].(string)
-	long := strings.Repeat("word ", 200) // some 250 tokens, and as many in the answer
+	long := strings.Repeat("word ", 200) // some 250 tokens, and as many in the response
 	for i, want := range []int{200, 429} {
 		if got := r.callTool("files", "tool1", long); got.status != want || want == 429 && !strings.Contains(got.body, "tokens per day") {
 			t.Errorf("call %d: %d %s", i, got.status, got.body)

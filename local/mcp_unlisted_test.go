@@ -14,7 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestMCPUnlistedToolsAreNotCalled: a tool that the server does not list gets the answer of
+// TestMCPUnlistedToolsAreNotCalled: a tool that the server does not list gets the response of
 // one that is switched off, without a call of the server, in both eras and at a virtual
 // server. A tool that was added since is called.
 func TestMCPUnlistedToolsAreNotCalled(t *testing.T) {

@@ -15,11 +15,11 @@ var updateMistakes = flag.Bool("update-mistakes", false, "write the answers to w
 
 const mistakesFile = "testdata/mistakes.txt"
 
-// varying are parts of answers that differ between runs.
+// varying are parts of responses that differ between runs.
 var varying = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|127\.0\.0\.1:[0-9]+`)
 
 // TestMistakesOfNewUsersAreExplained sends the requests of testdata/mistakes.txt, each a line
-// with the key, the method, the path, headers and the body. The line after it is the answer: a
+// with the key, the method, the path, headers and the body. The line after it is the response: a
 // sentence that states the field and what is allowed.
 func TestMistakesOfNewUsersAreExplained(t *testing.T) {
 	t.Parallel()

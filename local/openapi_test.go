@@ -26,7 +26,7 @@ func resolved(t *testing.T, document string) []byte {
 	return out
 }
 
-// schemaOf compiles the schema of an answer of the served document.
+// schemaOf compiles the schema of a response of the served document.
 func schemaOf(t *testing.T, document, path, method string) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(resolved(t, document)))

@@ -349,7 +349,7 @@ func TestContainersOfMessagesAreTheWorkspacesOwn(t *testing.T) {
 	}
 }
 
-// The sound of an answer, which a later message may name instead of its words, is its
+// The sound of a response, which a later message may name instead of its words, is its
 // workspace's: of what is answered whole and streamed, on the gateway's own route and passed
 // through.
 func TestSoundsOfChatsAreTheWorkspacesOwn(t *testing.T) {

@@ -134,7 +134,7 @@ func TestAUsagePolicyOfMoney(t *testing.T) {
 	}
 }
 
-// An answer of the cache counts by budgets of requests, and costs nothing.
+// A response of the cache counts by budgets of requests, and costs nothing.
 func TestAnAnswerOfTheCacheCountsByRequests(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// refusal reads an error answer of the data plane.
+// refusal reads an error response of the data plane.
 type refusal struct {
 	Type, Status, Message string
 	Error                 struct{ Message, Type, Param, Code string }

@@ -9,7 +9,7 @@ import (
 )
 
 // TestPassedThroughAnswersThatBreakOffAreBooked: by the usage that came, otherwise by an
-// estimate that is marked as one. Something that never was an answer costs nothing.
+// estimate that is marked as one. Something that never was a response costs nothing.
 func TestPassedThroughAnswersThatBreakOffAreBooked(t *testing.T) {
 	t.Parallel()
 	words := strings.Repeat("word ", 400)

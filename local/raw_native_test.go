@@ -32,7 +32,7 @@ func TestNativeShapesThatPassThroughAreBooked(t *testing.T) {
 	}
 	calls := []struct {
 		name, provider, path, body string
-		kind                       string // free: it only counts; untold: the answer says nothing of tokens
+		kind                       string // free: it only counts; untold: the response says nothing of tokens
 	}{
 		{"cohere chat", "cohere", "/proxy/v2/chat", `{"model":"command-r","messages":[{"role":"user","content":"Hello"}]}`, ""},
 		{"cohere chat streamed", "cohere", "/proxy/v2/chat", `{"model":"command-r","stream":true,"messages":[{"role":"user","content":"Hello"}]}`, ""},
@@ -128,7 +128,7 @@ func TestCountingTokensIsFreeUnderABudget(t *testing.T) {
 	}
 }
 
-// Answers of older and further APIs of a provider tell what is billed in places of
+// Responses of older and further APIs of a provider tell what is billed in places of
 // their own.
 func TestOlderNativeShapesThatPassThroughAreBooked(t *testing.T) {
 	t.Parallel()

@@ -149,7 +149,7 @@ func TestHandshakesThatCarryMore(t *testing.T) {
 	}
 }
 
-// What comes behind a handshake before its answer is neither taken for a request nor for
+// What comes behind a handshake before its response is neither taken for a request nor for
 // a frame.
 func TestNothingBehindAHandshake(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ func (c canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// sink throws an answer away.
+// sink throws a response away.
 type sink struct{ h http.Header }
 
 func (s *sink) Header() http.Header         { return s.h }

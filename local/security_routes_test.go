@@ -59,7 +59,7 @@ var (
 	uuids    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
 
-// same is an answer without what differs from call to call.
+// same is a response without what differs from call to call.
 func (r reply) same() string {
 	h := r.header.Clone()
 	for _, name := range []string{"Date", "X-Gateway-Request-Id", "X-Gateway-Trace-Id"} {
@@ -171,7 +171,7 @@ func TestEveryRouteRefusesCallersWithoutAValidKey(t *testing.T) {
 	}
 }
 
-// bare sends bytes as they are and reads one answer.
+// bare sends bytes as they are and reads one response.
 func (r *running) bare(request string) reply {
 	r.t.Helper()
 	conn, err := net.Dial("tcp", r.g.server.Addr().String())

@@ -67,7 +67,7 @@ func listen(t *testing.T, dir string) *loggedProcess {
 }
 
 // Canaries: credentials, which nobody may ever read again, and words of
-// prompts and answers, which only the log's own detail shows.
+// prompts and responses, which only the log's own detail shows.
 const (
 	canaryKey    = "CANARYkey0123456789"
 	canaryPrompt = "CANARYprompt0123456789"
@@ -92,7 +92,7 @@ func finds(text, canary string) bool {
 
 // TestCanariesStayWhereTheyBelong sends marked keys, credentials and prompts on
 // every path that can fail or succeed, and then reads all that the gateway
-// wrote: its output, its answers, its books, its audit log, its folder.
+// wrote: its output, its responses, its books, its audit log, its folder.
 //
 //lane:exhaustive
 func TestCanariesStayWhereTheyBelong(t *testing.T) {

@@ -187,7 +187,7 @@ func TestEveryShapeToEveryShape(t *testing.T) {
 	}
 }
 
-// shapeAnswered tells what is wrong with an answer; "" when nothing is.
+// shapeAnswered tells what is wrong with a response; "" when nothing is.
 func shapeAnswered(c, p *shape, mock *mockprovider.Server, got *reply, stream, call, image bool) string {
 	if got.status != http.StatusOK {
 		return "refused"

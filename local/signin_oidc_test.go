@@ -319,7 +319,7 @@ func (e *entrance) begin(query string, jar map[string]string) (callback string) 
 	return back.header.Get("Location")
 }
 
-// enter signs in and gives the answer of the callback with the session's token.
+// enter signs in and gives the response of the callback with the session's token.
 func (e *entrance) enter(query string) (reply, string) {
 	e.t.Helper()
 	jar := map[string]string{}

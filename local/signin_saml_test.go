@@ -156,7 +156,7 @@ func (e *samlEntrance) options(more ...any) map[string]any {
 	return out
 }
 
-// by signs in and gives the answer with the session's token.
+// by signs in and gives the response with the session's token.
 func (e *samlEntrance) by(email, query string, options map[string]any) (reply, string) {
 	e.t.Helper()
 	e.saml.next(email, options)
@@ -400,7 +400,7 @@ func TestSignInsThatBeginAtTheIdentityProvider(t *testing.T) {
 	e.wantStatus("for another audience", e.post(to, begin(e.options("audience", "urn:other")), map[string]string{}), 401, "another audience")
 	e.wantStatus("garbage", e.post(to, url.Values{"SAMLResponse": {"AAAA"}}, map[string]string{}), 400, "SAMLResponse")
 
-	// The answer to a request is none of these, whoever brings it.
+	// The response to a request is none of these, whoever brings it.
 	e.wantStatus("the answer to a request", e.post(to, e.there("", map[string]string{}), map[string]string{}), 401, "started in another browser")
 	e.audited("start at the identity provider", "used before")
 
@@ -511,7 +511,7 @@ func TestSAMLConfigurationsAreChecked(t *testing.T) {
 	}
 }
 
-// Anybody can send such answers: each address is bounded, and so is what they put into the
+// Anybody can send such responses: each address is bounded, and so is what they put into the
 // audit log of the organization that the path names.
 func TestAnswersThatNobodyCanReadAreBoundedAndAudited(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// What a provider keeps is recorded when it is made, a run when an answer first
+// What a provider keeps is recorded when it is made, a run when a response first
 // tells of its end, and nothing again when it is read or changed: key, log and
 // the provider's bill agree.
 func TestStoredObjectsAreRecordedOnce(t *testing.T) {

@@ -39,7 +39,7 @@ func serverTool(slug, more string) string {
 	return fmt.Sprintf(`{"type":"mcp","server_label":"@gateway-mcp/%s"%s}`, slug, more)
 }
 
-// answered returns the kinds of parts that an answer has, and all that it says; for a
+// answered returns the kinds of parts that a response has, and all that it says; for a
 // stream, those in its last event.
 func (a *toolRequest) answered(t *testing.T, got *reply, stream bool) (kinds []string, whole string) {
 	t.Helper()
@@ -138,7 +138,7 @@ func TestToolRuns(t *testing.T) {
 	}
 }
 
-// checkToolRecords holds the records of a run against its answer: one of the request,
+// checkToolRecords holds the records of a run against its response: one of the request,
 // which cost nothing, below it two turns, lists and a call.
 func (r *running) checkToolRecords(t *testing.T, trace string, got *reply, stream bool) {
 	t.Helper()

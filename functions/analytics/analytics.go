@@ -131,7 +131,7 @@ var docs = map[string]string{
 	"cache/latency":       "Read the mean duration of cache hits over time, in milliseconds.",
 }
 
-// graphSchema describes the answer of a graph by the types of what it is made of.
+// graphSchema describes the response of a graph by the types of what it is made of.
 func graphSchema(name string) admin.Schema {
 	return shapeOf(report.GraphTypes(name))
 }
@@ -254,7 +254,7 @@ func (f *family) draw(c *admin.Call, of func(store.Scope, *report.Filter) (repor
 	return out, nil
 }
 
-// withPrevious is the schema of an answer that can be compared.
+// withPrevious is the schema of a response that can be compared.
 func withPrevious(s admin.Schema) admin.Schema {
 	of := admin.SchemaOf[previous]()
 	members := of["properties"].(map[string]admin.Schema)

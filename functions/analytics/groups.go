@@ -167,7 +167,7 @@ func order(text string) (column string, ascending bool, err error) {
 	return column, direction == "asc", nil
 }
 
-// row is a group as answers show it.
+// row is a group as responses show it.
 func (g *grouping) row(group *report.Group, shown []string) map[string]any {
 	row := map[string]any{g.member: group.Value, "requests": group.Requests, "object": "analytics-group"}
 	if status, err := strconv.Atoi(group.Value); err == nil && g.by == "status_code" {

@@ -38,7 +38,7 @@ func (f *family) reconciliations() admin.Route {
 	}
 }
 
-// reconciled is the answer.
+// reconciled is the response.
 type reconciled struct {
 	Object   string  `json:"object" enum:"reconciliation"`
 	Provider string  `json:"provider"`

@@ -66,7 +66,7 @@ func (f *family) describe() *admin.Collection[identity.Key] {
 		ListScopes: across,
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" {
-				r.Recent = true // its answer shows a key
+				r.Recent = true // its response shows a key
 				r.Path, r.LevelOf = "/api-keys/{type}/{subType}", placeOf
 				r.Params = []admin.Field{{Name: "type", Type: admin.String, Enum: []string{"organisation", "workspace"}}, {Name: "subType", Type: admin.String, Enum: []string{"service", "user"}}}
 				r.Body = append(slices.Clone(r.Body), admin.Field{Name: workspaceID, Type: admin.String, Max: 255, Trigger: true, Reference: "/admin/workspaces"})

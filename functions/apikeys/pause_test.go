@@ -69,7 +69,7 @@ func TestReadsShowWhenAKeyWasLastUsed(t *testing.T) {
 	}
 }
 
-// A rotation whose answer was lost is recovered by the same call: the secret that it made is
+// A rotation whose response was lost is recovered by the same call: the secret that it made is
 // shown again, to the same caller only, and no further one is made.
 func TestARepeatedRotationReturnsTheSameSecret(t *testing.T) {
 	h := newInstallation(t)

@@ -94,7 +94,7 @@ func (in *installation) infer(op *drive.Operation, body []byte) (int, []byte) {
 // the state of this one.
 var elsewhere = regexp.MustCompile(`is no [a-z ]+ of (the|this) |names no |must name an? [A-Za-z ]+ (of (the|this) |that this workspace may use)|must be the name of the workspace, as a confirmation|belongs to one workspace|is set by the organization for all|^This key belongs to no user`)
 
-// blames gives what an answer has against the body; "" for nothing.
+// blames gives what a response has against the body; "" for nothing.
 func blames(status int, answer []byte) string {
 	if status != http.StatusBadRequest && status != http.StatusUnprocessableEntity && status != http.StatusUnsupportedMediaType {
 		return ""

@@ -12,11 +12,11 @@ import (
 	"gateway/shared/testkit/admintest/drive"
 )
 
-// jsonRPC answers with the errors of its protocol.
+// jsonRPC responds with the errors of its protocol.
 const jsonRPC = "/mcp"
 
 // TestHostileBodiesChangeNothing sends each writing route of the document bodies that its
-// schema forbids. They must be rejected with the path of the field. No answer is an internal
+// schema forbids. They must be rejected with the path of the field. No response is an internal
 // error, and a rejected body leaves the tables as they were, byte for byte.
 func TestHostileBodiesChangeNothing(t *testing.T) {
 	t.Parallel()

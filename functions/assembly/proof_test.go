@@ -111,7 +111,7 @@ type nowhere struct{ queue.Queue }
 
 func (nowhere) Send(context.Context, ...queue.Outgoing) error { return nil }
 
-// request makes a call and holds its answer against the document.
+// request makes a call and holds its response against the document.
 func (in *installation) request(method, path, key string, body []byte) (int, []byte) {
 	in.t.Helper()
 	a := in.send(method, path, key, body)

@@ -111,7 +111,7 @@ func (e *estate) anywhere(op *drive.Operation, s *stranger) bool {
 	return !inBody && !slices.ContainsFunc(op.Query, func(p drive.Param) bool { return p.Name == "workspace_id" })
 }
 
-// ask calls as a stranger and returns the answer without what differs between calls; the
+// ask calls as a stranger and returns the response without what differs between calls; the
 // answer must be a rejection that changes nothing.
 func (e *estate) refused(t *testing.T, s *stranger, method, path string, body []byte, name string) string {
 	t.Helper()
@@ -286,7 +286,7 @@ func canonical(d *drive.Document, op *drive.Operation) *drive.Operation {
 }
 
 // TestReferencesToWhatIsElsewhereAreMissing puts the names of another tenant's things into
-// every member that names a thing, in every body. The answer must be the same as for a name
+// every member that names a thing, in every body. The response must be the same as for a name
 // that nothing has, and nothing may be stored.
 func TestReferencesToWhatIsElsewhereAreMissing(t *testing.T) {
 	t.Parallel()

@@ -82,7 +82,7 @@ type answer struct {
 	Next       string  `json:"next_cursor,omitempty" doc:"Absent on the last page."`
 }
 
-// entry is an audit record as answers show it. Its time always has milliseconds, even if
+// entry is an audit record as responses show it. Its time always has milliseconds, even if
 // they are 0, so that times compare as texts.
 type entry struct {
 	audit.Entry

@@ -135,7 +135,7 @@ func sharedPrompts(c *admin.Call, known map[string]resource.Ref) error {
 	return nil
 }
 
-// maxBad bounds the errors of one answer.
+// maxBad bounds the errors of one response.
 const maxBad = 50
 
 // namesOf are the ids and slugs of the live resources of a kind. A config may

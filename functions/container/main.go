@@ -138,7 +138,7 @@ func serveOptions(core *app.Core) (host.Options, error) {
 func healthy(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" {
-			_, _ = io.WriteString(w, release.Health) // who has gone needs no answer
+			_, _ = io.WriteString(w, release.Health) // who has gone needs no response
 			return
 		}
 		h.ServeHTTP(w, r)

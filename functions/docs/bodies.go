@@ -97,7 +97,7 @@ func choice(members map[string]admin.Schema) admin.Schema {
 	return object([]string{"index"}, members)
 }
 
-// completion is an answer of chat and text completions.
+// completion is a response of chat and text completions.
 func completion(kind string, of admin.Schema) admin.Schema {
 	return object([]string{"id", "object", "created", "model", "choices"}, map[string]admin.Schema{
 		"id": text, "object": constant(kind), "created": integer, "model": text, "choices": list(of), "usage": usage,
@@ -259,7 +259,7 @@ var headers = []struct{ name, doc string }{
 	{"x-gateway-strict-open-ai-compliance", "false: responses include fields beyond OpenAI's format."},
 }
 
-// answerHeaders are the gateway's headers of answers.
+// answerHeaders are the gateway's headers of responses.
 var answerHeaders = map[string]any{
 	"x-gateway-trace-id":               describedHeader("The trace of the request."),
 	"x-gateway-provider":               describedHeader("The provider that responded."),

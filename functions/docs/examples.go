@@ -7,7 +7,7 @@ import (
 )
 
 // Examples of bodies are made from their schemas, so that none can be out of date. The
-// example of an answer has all its members. That of a request has the members that it
+// example of a response has all its members. That of a request has the members that it
 // needs, or one member where it needs none.
 
 // addExamples puts an example beside each JSON schema of a body.

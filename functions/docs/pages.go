@@ -52,7 +52,7 @@ type operationPage struct {
 	Public                bool
 	Parameters, Body      []row
 	Example, Answer       string
-	Media                 string // of the answer
+	Media                 string // of the response
 	Statuses              []string
 }
 

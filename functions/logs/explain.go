@@ -23,14 +23,14 @@ type step struct {
 	Text      string   `json:"text"`
 	Index     *int     `json:"index"`     // chosen target, or the condition that held
 	Number    *float64 `json:"number"`    // drawn, from 0 to 1
-	Status    *int     `json:"status"`    // of an answer or a refusal
+	Status    *int     `json:"status"`    // of a response or a refusal
 	Code      *string  `json:"code"`      // of a failure
 	StartMS   *float64 `json:"start_ms"`  // from arrival
-	ElapsedMS *float64 `json:"took_ms"`   // to the head of the answer
+	ElapsedMS *float64 `json:"took_ms"`   // to the head of the response
 	WaitedMS  *float64 `json:"waited_ms"` // before a retry
 }
 
-// explanation is the answer.
+// explanation is the response.
 type explanation struct {
 	Object string      `json:"object" enum:"explanation"`
 	LogID  string      `json:"log_id"`
@@ -73,7 +73,7 @@ func timing(r *usage.Record) times {
 }
 
 // steps are in the order of the walk: the config, what its strategies chose at each place,
-// the calls, the answer. The choices of a place come before what happened below it; the
+// the calls, the response. The choices of a place come before what happened below it; the
 // guardrails of a response, and its denial, follow the calls of its target.
 func steps(r *usage.Record) []step {
 	out := []step{configStep(r)}

@@ -311,7 +311,7 @@ func refuseDenied(of *tenant.Organisation, fields []string) error {
 	return nil
 }
 
-// counted completes the answer of a create or update.
+// counted completes the response of a create or update.
 func (x *exports) counted(do func(*admin.Call) (any, error)) func(*admin.Call) (any, error) {
 	return func(c *admin.Call) (any, error) {
 		made, err := do(c)

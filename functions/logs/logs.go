@@ -276,7 +276,7 @@ func (f *family) read(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-// configVersions are the ids of versions of configs that an answer has read.
+// configVersions are the ids of versions of configs that a response has read.
 // Records hold the number of a version.
 type configVersions map[configVersion]string
 

@@ -67,7 +67,7 @@ func (f *family) simulations() admin.Route {
 	}
 }
 
-// simulation is the answer.
+// simulation is the response.
 type simulation struct {
 	Object   string  `json:"object" enum:"simulation"`
 	Complete bool    `json:"complete" doc:"All selected requests were read."`

@@ -91,7 +91,7 @@ func (f *family) tail(c *admin.Call) (any, error) {
 	return admin.Response{Stream: t}, nil
 }
 
-// follower is the answer of one tail.
+// follower is the response of one tail.
 type follower struct {
 	*family
 	call   *admin.Call

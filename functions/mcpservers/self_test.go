@@ -7,7 +7,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// What a client asks about itself has a defined answer for keys with and without a user.
+// What a client asks about itself has a defined response for keys with and without a user.
 func TestCallersReadAndSetTheirOwnTokens(t *testing.T) {
 	h := newInstallation(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()

@@ -135,7 +135,7 @@ type listed struct {
 	Supported []string    // tools, image, cache_control, json_mode...
 	Params    []parameter // specific to the model; they precede the provider's
 	Without   []string    // keys of the provider's parameters that it does not have
-	MaxOutput any         // the most tokens of an answer
+	MaxOutput any         // the most tokens of a response
 	Roles     []string    // roles of messages, where they differ from the provider's
 	IsDefault bool
 }

@@ -73,7 +73,7 @@ func TestParametersAreReadByAnybody(t *testing.T) {
 }
 
 // TestEveryFileOfParametersIsServed holds that each file fits the schema, by the
-// check of all answers against the document.
+// check of all responses against the document.
 func TestEveryFileOfParametersIsServed(t *testing.T) {
 	t.Parallel()
 	h := admintest.New(t, New(pricing.Default()))

@@ -58,7 +58,7 @@ type model struct {
 	created    int64
 }
 
-// list answers with the catalogue: {object, data:[{id,object,created,owned_by}],
+// list responds with the catalogue: {object, data:[{id,object,created,owned_by}],
 // total_count}.
 func list(c *relay.Caller) ([]byte, error) {
 	q, err := readQuery(c.Query)

@@ -123,7 +123,7 @@ func guard(c *admin.Call, was, now map[string]json.RawMessage) error {
 	return nil
 }
 
-// vouch makes an owner who saved the keys of signed tokens answer for them.
+// vouch makes an owner who saved the keys of signed tokens response for them.
 func vouch(c *admin.Call, tx *resource.Tx, was, now map[string]json.RawMessage) error {
 	const member = "jwks_sponsor"
 	by := ""
@@ -163,7 +163,7 @@ func rightsOf(members map[string]json.RawMessage) (*tenant.RolePermissions, erro
 	return r, nil
 }
 
-// sections are the settings as bodies and answers have them.
+// sections are the settings as bodies and responses have them.
 func sections() []admin.Field {
 	return []admin.Field{
 		{Name: "security_settings", Doc: "Permissions of workspace roles. Only the last two apply to admins.", Fields: rights()},

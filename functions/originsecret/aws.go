@@ -148,7 +148,7 @@ func (c *Cloud) json(ctx context.Context, service, region, target string, in, ou
 	if err != nil || out == nil {
 		return err
 	}
-	if json.Unmarshal(answer, out) != nil { // the error would quote the answer
+	if json.Unmarshal(answer, out) != nil { // the error would quote the response
 		return fmt.Errorf("%s: the response is not JSON", target)
 	}
 	return nil

@@ -59,7 +59,7 @@ func nothing([]byte) chat.Meter {
 	return m
 }
 
-// estimate counts the tokens of a body of :countTokens. The answer reports that it is no count of
+// estimate counts the tokens of a body of :countTokens. The response reports that it is no count of
 // Google's.
 func estimate(body []byte) ([]byte, error) {
 	r, err := gemini.DecodeCounted(body)

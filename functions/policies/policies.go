@@ -250,7 +250,7 @@ func (f *family) listRates(c *admin.Call) (any, error) {
 	})
 }
 
-// list answers with a page of the counters that read gives from a place on.
+// list responds with a page of the counters that read gives from a place on.
 func list(c *admin.Call, read func(after string) ([]entity, string, error)) (any, error) {
 	page, err := paging.Of(c.Query)
 	if err != nil {

@@ -56,7 +56,7 @@ func Routes() []relay.Route {
 const (
 	atOnce    = 4 // cases
 	caseTime  = 2 * time.Minute
-	maxAnswer = 4 << 20 // bytes of an answer
+	maxAnswer = 4 << 20 // bytes of a response
 	maxShown  = 4 << 10 // bytes of it in the response
 )
 
@@ -98,7 +98,7 @@ func misread(err error) error {
 	return fault.Invalid("", "The body must be a JSON object with the field tests")
 }
 
-// report is the answer: what became of each case.
+// report is the response: what became of each case.
 type report struct {
 	Object  string   `json:"object"`
 	Prompt  string   `json:"prompt_id"`
@@ -273,7 +273,7 @@ func (x exam) callModel(ctx context.Context, body, rendered []byte, out *result)
 	}}
 }
 
-// answered is the text of an answer, or where it has none the arguments of its first
+// answered is the text of a response, or where it has none the arguments of its first
 // call of a tool.
 func answered(body []byte) string {
 	var a struct {

@@ -33,7 +33,7 @@ const (
 	causeSettings    = "settings"    // of the provider or its integration
 	causeCredentials = "credentials" // which the provider rejects
 	causeNetwork     = "network"     // the host cannot be reached
-	causeProvider    = "provider"    // it answers with an error of its own
+	causeProvider    = "provider"    // it responds with an error of its own
 	causeUnsupported = "unsupported" // it has no list of models
 )
 

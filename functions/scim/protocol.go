@@ -155,7 +155,7 @@ func (f *groups) protocol() []admin.Route {
 func refuseBulk(c *admin.Call) (any, error) {
 	out := fault.New(fault.UnsupportedOperation, "", "Bulk operations are not supported; send each operation as a separate request")
 	out.StatusCode = http.StatusNotImplemented
-	return admin.Response{Status: out.StatusCode, JSON: refusals.Body(c, out)}, nil // an answer all the same, not a failure
+	return admin.Response{Status: out.StatusCode, JSON: refusals.Body(c, out)}, nil // a response nevertheless, not a failure
 }
 
 // Bodies as the document shows them. The package scim reads and checks them, in which names

@@ -48,7 +48,7 @@ func newToken(h *admintest.Installation, admin string) string {
 	return h.Do("POST", "/scim/tokens", admin, `{"name":"Provider"}`).OK().Text("token")
 }
 
-// step is one call of a case, and what its answer must be.
+// step is one call of a case, and what its response must be.
 type step struct {
 	line               int
 	method, path, body string

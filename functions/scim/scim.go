@@ -69,7 +69,7 @@ var mappingEnvelope = admin.Envelope{
 	},
 }
 
-// success is the answer of a delete.
+// success is the response of a delete.
 var success = admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}})
 
 func (f *family) describe() *admin.Collection[membership.Mapping] {

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// together makes calls at the same time, and gives their answers in order.
+// together makes calls at the same time, and gives their responses in order.
 func together(n int, call func(i int) admintest.Response) []admintest.Response {
 	out := make([]admintest.Response, n)
 	var wg sync.WaitGroup

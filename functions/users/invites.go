@@ -225,7 +225,7 @@ func (f *family) inviteRoutes() []admin.Route {
 	return append(routes, accept, page)
 }
 
-// answerLink sends the mail of a new invitation and answers with its link.
+// answerLink sends the mail of a new invitation and responds with its link.
 func (f *family) answerLink(create func(*admin.Call) (any, error)) func(*admin.Call) (any, error) {
 	return func(c *admin.Call) (any, error) {
 		made, err := create(c)

@@ -24,7 +24,7 @@ import (
 
 // Deps is what the family works with.
 type Deps struct {
-	// Mailer carries invitations; nil: their links are in answers only.
+	// Mailer carries invitations; nil: their links are in responses only.
 	Mailer notice.Mailer
 	// PublicURL is where people reach the gateway, such as
 	// https://gateway.example.com/v1; "": where the request went.
@@ -105,7 +105,7 @@ func workspaces(c *admin.Call, it item) any {
 	}
 	rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
 	if err != nil {
-		return admin.OrEmpty(it.Form.Workspaces) // the best answer that is known
+		return admin.OrEmpty(it.Form.Workspaces) // the best response that is known
 	}
 	ids := make([]string, len(rows))
 	for i := range rows {

@@ -124,7 +124,7 @@ func (f *family) redeliver(c *admin.Call, of place) (any, error) {
 	return show(d, true), nil
 }
 
-// show is a delivery as answers have it.
+// show is a delivery as responses have it.
 func show(d *notice.Delivery, whole bool) admin.Members {
 	m := admin.Members{
 		"object": "delivery", "id": d.ID, "channel": "webhook", "type": d.Type, "event_id": d.EventID, "workspace_id": admin.OrNull(d.Workspace), "status": d.Status,

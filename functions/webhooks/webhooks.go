@@ -79,7 +79,7 @@ func (f *family) describe() *admin.Collection[notice.Webhook] {
 		Before: f.before,
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" {
-				r.Recent = true // its answer shows a secret
+				r.Recent = true // its response shows a secret
 				r.Doc = "Register a webhook. Only this response contains its secret; deliveries are signed with it according to Standard Webhooks."
 				r.Response = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "secret": secretSchema})
 				create := r.Do

@@ -160,7 +160,7 @@ func TestAnswersArePinned(t *testing.T) {
 		admintest.As(chief, "PUT", path+"/"+id, `{"status":"disabled","events":null}`), admintest.As(chief, "GET", path+"/"+id, ""), admintest.As(chief, "GET", "/notices/mails", ""))
 }
 
-// is fails the test unless the answer has a status.
+// is fails the test unless the response has a status.
 func is(t *testing.T, status int, a admintest.Response) {
 	t.Helper()
 	if a.Status != status {

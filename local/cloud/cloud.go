@@ -254,7 +254,7 @@ func (c *container) start(ctx context.Context) (addr string, err error) {
 	}
 }
 
-// stop lets the container finish its answers and send its events.
+// stop lets the container finish its responses and send its events.
 func (c *container) stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -140,7 +140,7 @@ func entraToken(x *exchange, tenant string) *apiError {
 	return nil
 }
 
-// azureRefuse answers with {error: {code, message}}; when the content filter refused, an
+// azureRefuse responds with {error: {code, message}}; when the content filter refused, an
 // innererror is added.
 func azureRefuse(x *exchange, e *apiError) {
 	b := fill(`{"error":{"message":$,"type":null,"param":$,"code":$`, e.message, orNull(e.param), orNull(e.code))

@@ -223,7 +223,7 @@ func nativeBody(v value, anthropic bool, model string) *apiError {
 	return nil
 }
 
-// unknownOperation is the host's answer for a path that it does not have.
+// unknownOperation is the host's response for a path that it does not have.
 func unknownOperation(x *exchange) *apiError {
 	x.row, x.hasRow = x.s.bill.begin(x.path, "", x.newID("aws-", 0), false), true
 	body := []byte(`{"Output":{"__type":"com.amazon.coral.service#UnknownOperationException"},"Version":"1.0"}`)

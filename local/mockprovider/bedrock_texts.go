@@ -118,7 +118,7 @@ func jurassicInvoked(x *exchange, v value) *apiError {
 	return nil
 }
 
-// invokedAnswers makes the answers to a prompt; it returns none when the request has
+// invokedAnswers makes the responses to a prompt; it returns none when the request has
 // already been answered.
 func invokedAnswers(x *exchange, prompt, maxTokens value, n int, stream bool) ([]answer, Usage, *apiError) {
 	if prompt.kind != text || prompt.s == "" {

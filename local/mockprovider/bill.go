@@ -75,11 +75,11 @@ type Row struct {
 	// NanoDollars is the price of Usage; Priced is false for a model without one.
 	NanoDollars int64 `json:"nano_dollars"`
 	Priced      bool  `json:"priced"`
-	// Open: the answer has not ended; nothing is charged yet.
+	// Open: the response has not ended; nothing is charged yet.
 	Open bool `json:"open"`
 	// ClientGone: the client left before the end.
 	ClientGone bool `json:"client_gone"`
-	// Fault names the fault that ended the answer early.
+	// Fault names the fault that ended the response early.
 	Fault string `json:"fault,omitempty"`
 }
 
@@ -104,7 +104,7 @@ func (s *Sum) add(r *Row) {
 	}
 }
 
-// Bill is the answer to GET /__mock/bill. Rows are in the order in which requests arrived.
+// Bill is the response to GET /__mock/bill. Rows are in the order in which requests arrived.
 // Old rows that were dropped count only in the sums; requests that are still open do not
 // count in the sums.
 type Bill struct {

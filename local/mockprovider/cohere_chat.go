@@ -254,7 +254,7 @@ func (c *cohereAnswer) body() []byte {
 	return []byte(`{"id":` + quoted(c.id) + `,"message":{"role":"assistant",` + strings.Join(rest, ",") + `},"finish_reason":` + quoted(c.finish()) + c.usage() + `}`)
 }
 
-// streamed sends the answer as events.
+// streamed sends the response as events.
 func (c *cohereAnswer) streamed() {
 	s := c.x.startStream(c.id, c.billed)
 	send := func(kind, rest string) bool { return s.event(kind, []byte(`{"type":"`+kind+`"`+rest+`}`)) }
@@ -295,7 +295,7 @@ func (c *cohereAnswer) streamed() {
 	s.last("message-end", []byte(`{"type":"message-end","delta":{"finish_reason":`+quoted(c.finish())+c.usage()+`}}`))
 }
 
-// cohereErrorOf writes the end of an answer that failed.
+// cohereErrorOf writes the end of a response that failed.
 func cohereErrorOf(message string) []byte {
 	return fill(`{"type":"message-end","delta":{"error":$,"finish_reason":"ERROR"}}`, message)
 }

@@ -89,7 +89,7 @@ func cohereRerank(x *exchange) *apiError {
 	return nil
 }
 
-// opened opens the row of a plain answer and applies the faults that come before it.
+// opened opens the row of a plain response and applies the faults that come before it.
 func opened(x *exchange, seed uint32) (done bool, e *apiError) {
 	_, done, e = x.begin("", seed, false)
 	return done, e
@@ -178,7 +178,7 @@ func cohereAuthenticate(x *exchange) *apiError {
 	return nil
 }
 
-// cohereRefuse answers with {id, message}.
+// cohereRefuse responds with {id, message}.
 func cohereRefuse(x *exchange, e *apiError) {
 	id := x.newID("", uint32(e.status))
 	x.sendError(e, id, fill(`{"id":$,"message":$}`, id, e.message))

@@ -11,7 +11,7 @@ import (
 // never means that a fault is not wanted; 0 would mean "at once".
 const never = -1
 
-// steering says how to make one answer and which faults it has.
+// steering says how to make one response and which faults it has.
 type steering struct {
 	status                              int
 	retryAfter, errType, code, message  string
@@ -165,7 +165,7 @@ func splitModel(model string, st *steering) (string, error) {
 	return name, st.read(strings.ReplaceAll(query, "&", " "))
 }
 
-// faultFree removes the faults, and leaves how the answer is made.
+// faultFree removes the faults, and leaves how the response is made.
 func (st *steering) faultFree() {
 	clean := unsteered()
 	st.status, st.delay, st.drop, st.html, st.empty = 0, 0, false, false, false

@@ -2,7 +2,7 @@ package mockprovider
 
 import "net/http"
 
-// apiError is an answer that is not 2xx; the dialect gives it its shape.
+// apiError is a response that is not 2xx; the dialect gives it its shape.
 type apiError struct {
 	status     int
 	typ        string // "": the type of the status
@@ -96,7 +96,7 @@ func (x *exchange) sendError(e *apiError, id string, body []byte) {
 	_, _ = x.w.Write(body)
 }
 
-// refuse answers with an error and closes the row of the bill, if there is one.
+// refuse responds with an error and closes the row of the bill, if there is one.
 func (x *exchange) refuse(e *apiError) {
 	if x.shape != nil && x.shape.refuse != nil {
 		x.shape.refuse(x, e)

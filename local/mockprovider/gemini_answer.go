@@ -168,7 +168,7 @@ func (g *geminiAnswer) tail(b []byte, u Usage, whole bool) []byte {
 	return append(b, fill(`,"modelVersion":$,"responseId":$}`, g.x.model, g.id)...)
 }
 
-// blocked is the answer to a prompt that was blocked.
+// blocked is the response to a prompt that was blocked.
 func (g *geminiAnswer) blocked() []byte {
 	return g.tail(fill(`{"promptFeedback":{"blockReason":$}`, strings.TrimPrefix(g.q.st.finish, "prompt-")), g.usage, false)
 }

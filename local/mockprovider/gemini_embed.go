@@ -67,7 +67,7 @@ func laterEmbedding(model string) bool {
 	return strings.HasPrefix(model, "gemini-embedding-") && model != "gemini-embedding-001"
 }
 
-// embedded answers with vectors, and with the faults that were ordered.
+// embedded responds with vectors, and with the faults that were ordered.
 func embedded(x *exchange, body []byte, tokens int64) *apiError {
 	id, done, e := begin(x, "embd-", string(x.body))
 	if done {

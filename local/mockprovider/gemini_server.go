@@ -137,7 +137,7 @@ func geminiErrorOf(status int, word, message, details string) []byte {
 	return append(b, `}}`...)
 }
 
-// geminiRefuse answers with an error in Google's format; the time to wait is in a detail,
+// geminiRefuse responds with an error in Google's format; the time to wait is in a detail,
 // not in a header. Other publishers of Vertex AI have their own format.
 func geminiRefuse(x *exchange, e *apiError) {
 	x.w.Header()["Content-Type"] = []string{"application/json; charset=UTF-8"}

@@ -86,7 +86,7 @@ func runHostBatch(x *exchange, n *resource) {
 	n.output, n.failed = storeRows(x, "", out), storeRows(x, "", failed)
 }
 
-// runFireworks writes the answers to a job's rows into its output dataset.
+// runFireworks writes the responses to a job's rows into its output dataset.
 func runFireworks(x *exchange, n *resource) {
 	var out []byte
 	runRows(x, n, "dataset", func(v value) ([]byte, *apiError) {
@@ -101,7 +101,7 @@ func runFireworks(x *exchange, n *resource) {
 	keep(x, &resource{id: n.body.get("outputDatasetId").s, kind: "dataset", content: out})
 }
 
-// runInvocations writes the answers to a job's rows into the bucket.
+// runInvocations writes the responses to a job's rows into the bucket.
 func runInvocations(x *exchange, n *resource) {
 	var out []byte
 	run := func(y *exchange) *apiError { return converse(y, false) }
@@ -122,7 +122,7 @@ func runInvocations(x *exchange, n *resource) {
 	keep(x, &resource{id: folder + "manifest.json.out", kind: "object", content: fill(`{"totalRecordCount":$,"processedRecordCount":$,"successRecordCount":$,"errorRecordCount":$}`, n.rows, n.rows, n.good, n.rows-n.good)})
 }
 
-// runPredictions writes the answers to a job's rows into the bucket; it splits vectors into
+// runPredictions writes the responses to a job's rows into the bucket; it splits vectors into
 // two objects.
 func runPredictions(x *exchange, n *resource) {
 	publisher, model := vertexModelOf(n.model)

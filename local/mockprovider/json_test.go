@@ -73,7 +73,7 @@ func FuzzParseJSON(f *testing.F) {
 	})
 }
 
-// FuzzServe: whatever comes in, the answer is JSON of the dialect and no panic.
+// FuzzServe: whatever comes in, the response is JSON of the dialect and no panic.
 func FuzzServe(f *testing.F) {
 	f.Add(chat("hi", `,"n":2`), false)
 	f.Add(claude("hi", `,"thinking":{"type":"adaptive"}`), true)

@@ -73,7 +73,7 @@ func listed(x *exchange, body []byte) *apiError {
 	return nil
 }
 
-// echo answers with what arrived, so that pass-through can be checked byte by byte.
+// echo responds with what arrived, so that pass-through can be checked byte by byte.
 func echo(x *exchange) *apiError {
 	sum := sha256.Sum256(x.body)
 	rec := Received{Method: x.r.Method, Path: x.path, Query: x.query, Host: x.r.Host, Headers: x.r.Header, Body: x.body, Length: x.r.ContentLength}

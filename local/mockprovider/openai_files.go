@@ -245,7 +245,7 @@ func pauseJob(x *exchange) *apiError {
 	})
 }
 
-// runBatch writes the answers to the rows of the input file into an output file, and bills
+// runBatch writes the responses to the rows of the input file into an output file, and bills
 // them at half the price. Rows without a custom_id or a body fail.
 func runBatch(x *exchange, n *resource) {
 	in := x.s.objects.get("file", n.body.get("input_file_id").s)

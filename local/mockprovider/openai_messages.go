@@ -17,10 +17,10 @@ type chatRequest struct {
 
 const imageTokens = 85
 
-// messages reads the conversation: roles, contents, and that each tool call has its answer
-// and each answer its call.
+// messages reads the conversation: roles, contents, and that each tool call has its response
+// and each response its call.
 func (q *chatRequest) messages(all []value) *apiError {
-	var open []string // calls that wait for an answer
+	var open []string // calls that wait for a response
 	q.prompt = 3
 	for i, m := range all {
 		at := fmt.Sprintf("messages[%d]", i)

@@ -199,8 +199,8 @@ func requireAction(x *exchange, n *resource) *resource {
 	return runStep(x, n, "tool_calls", n.run.wants[0])
 }
 
-// endRun writes the answer of a run into its thread. A prompt costs six tokens, plus four
-// for each message and one for four bytes; a word of the answer costs one.
+// endRun writes the response of a run into its thread. A prompt costs six tokens, plus four
+// for each message and one for four bytes; a word of the response costs one.
 func endRun(x *exchange, n *resource) (message, step *resource) {
 	last, prompt := "", int64(6)
 	for _, m := range x.s.objects.children("message", n.parent) {

@@ -95,7 +95,7 @@ func (x *exchange) sleep(d time.Duration) {
 	}
 }
 
-// setHeaders writes the headers of every successful answer.
+// setHeaders writes the headers of every successful response.
 func (x *exchange) setHeaders(contentType, requestID string) http.Header {
 	h := x.w.Header()
 	h["Content-Type"] = []string{contentType}

@@ -193,7 +193,7 @@ func noBody(x *exchange) *apiError {
 	return nil
 }
 
-// sendFile answers with the bytes of a file.
+// sendFile responds with the bytes of a file.
 func sendFile(x *exchange, n *resource) *apiError {
 	row, done, e := begin(x, "", n.id)
 	if done {

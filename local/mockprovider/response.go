@@ -42,7 +42,7 @@ type job struct {
 	choice    choiceMode
 	named     string
 	parallel  bool
-	schema    value // of an answer that must match a schema
+	schema    value // of a response that must match a schema
 	anyJSON   bool
 	maxTokens int64 // 0: no bound
 	stops     []string
@@ -68,7 +68,7 @@ type answer struct {
 	hidden   int64  // reasoning that is not shown
 }
 
-// generated counts the tokens of an answer by class.
+// generated counts the tokens of a response by class.
 func (a *answer) generated() (output, reasoning int64) {
 	output = int64(len(a.text))
 	for i := range a.calls {
@@ -80,7 +80,7 @@ func (a *answer) generated() (output, reasoning int64) {
 // callTokens counts a call: one token for its name and one for each piece.
 func callTokens(c *call) int64 { return 1 + int64(len(c.pieces)) }
 
-// answer makes the answer; choice distinguishes the answers of one request.
+// answer makes the response; choice distinguishes the responses of one request.
 func (j *job) answer(choice int) answer {
 	seed := j.seed + uint32(choice)*0x9E3779B9
 	var a answer
@@ -105,7 +105,7 @@ func (j *job) answer(choice int) answer {
 	return a
 }
 
-// bound cuts an answer off at max_tokens: thinking counts first, then text, then calls. The
+// bound cuts a response off at max_tokens: thinking counts first, then text, then calls. The
 // last call may be cut within its arguments.
 func (j *job) bound(a *answer) {
 	if j.maxTokens == 0 {
@@ -133,7 +133,7 @@ func (j *job) bound(a *answer) {
 	}
 }
 
-// chooseCalls returns the tool calls of an answer; nil: the answer is text.
+// chooseCalls returns the tool calls of a response; nil: the response is text.
 func (j *job) chooseCalls(seed uint32) []call {
 	if len(j.tools) == 0 || j.choice == chooseNone || j.st.noTools || j.afterTool && j.choice == chooseAuto && j.st.tools == 0 {
 		return nil
@@ -209,7 +209,7 @@ func mentions(message, name string) bool {
 	return false
 }
 
-// say returns the words of an answer.
+// say returns the words of a response.
 func (j *job) say(seed uint32) []string {
 	st := j.st
 	switch {

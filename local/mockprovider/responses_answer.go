@@ -65,7 +65,7 @@ type responseItem struct {
 	incomplete   bool
 }
 
-// makeItems turns the answer into output items: reasoning, message, calls.
+// makeItems turns the response into output items: reasoning, message, calls.
 func (r *responseAnswer) makeItems() {
 	a := &r.answer
 	if n := int64(len(a.thinking)) + a.hidden; n > 0 {
@@ -105,7 +105,7 @@ func (r *responseAnswer) status() string {
 	return "completed"
 }
 
-// reason is why the answer is incomplete.
+// reason is why the response is incomplete.
 func (r *responseAnswer) reason() string {
 	switch {
 	case r.q.st.finish != "" && r.q.st.finish != "completed":
@@ -247,7 +247,7 @@ func (r *responseAnswer) fail(s *stream) {
 	s.stopped = true
 }
 
-// stream sends the events of the answer.
+// stream sends the events of the response.
 func (r *responseAnswer) stream() {
 	s := r.x.startStream(r.id, r.usage)
 	running := `,"response":` + string(r.object("in_progress", nil))

@@ -224,14 +224,14 @@ type shape struct {
 	// match returns the handler of the request; nil when the request is not of this shape.
 	match        func(*exchange) func(*exchange) *apiError
 	authenticate func(*exchange) *apiError // nil: the handler does
-	// refuse answers with an error as the provider does.
+	// refuse responds with an error as the provider does.
 	refuse func(*exchange, *apiError)
 }
 
 // shapes are tried in this order, before OpenAI's and Anthropic's routes.
 var shapes = []*shape{jobHostShape, signedShape, bucketShape, messageBatchShape, bedrockJobsShape, vertexJobsShape, bedrockShape, nativeShape, geminiShape, cohereShape, federationShape, wiresShape, azureShape}
 
-// exchange is one request and its answer.
+// exchange is one request and its response.
 type exchange struct {
 	shape     *shape // nil: OpenAI or Anthropic
 	s         *Server

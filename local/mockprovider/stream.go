@@ -24,7 +24,7 @@ type stream struct {
 	stopped bool // generation has ended
 }
 
-// startStream sends the head of a stream. full is what the complete answer costs.
+// startStream sends the head of a stream. full is what the complete response costs.
 func (x *exchange) startStream(id string, full Usage) *stream {
 	h := x.setHeaders("text/event-stream; charset=utf-8", id)
 	h["Cache-Control"] = []string{"no-cache"}
@@ -47,14 +47,14 @@ func (s *stream) spend(output, reasoning int64) {
 	s.hidden += reasoning
 }
 
-// sofar is what the answer has cost so far.
+// sofar is what the response has cost so far.
 func (s *stream) sofar() Usage {
 	u := s.full
 	u.Output, u.Reasoning = s.output, s.hidden
 	return u
 }
 
-// finish closes the row: the complete answer has been generated.
+// finish closes the row: the complete response has been generated.
 func (s *stream) finish() {
 	s.x.row.close(http.StatusOK, s.full, s.gone || s.x.gone(), "")
 }

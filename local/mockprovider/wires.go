@@ -199,7 +199,7 @@ func wiresKey(x *exchange) *apiError {
 	return nil
 }
 
-// wiresRefuse answers with an error in the provider's format.
+// wiresRefuse responds with an error in the provider's format.
 func wiresRefuse(x *exchange, e *apiError) {
 	host, _ := wireHostOf(x.path)
 	names := map[int]string{401: "unauthorized", 403: "content_moderation", 429: "rate_limit_exceeded"}

@@ -243,7 +243,7 @@ func (w *wire) draw(x *exchange, v value) *apiError {
 	return nil
 }
 
-// bare charges one image and answers with its bytes.
+// bare charges one image and responds with its bytes.
 func bare(x *exchange) *apiError {
 	image, err := base64.StdEncoding.DecodeString(picture)
 	if err != nil {

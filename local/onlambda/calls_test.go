@@ -141,7 +141,7 @@ func (c *counters) count(service, action string, body, answer []byte) {
 		}
 		units := consumed(answer)
 		if units == 0 && strings.HasPrefix(action, "Update") {
-			units = 1 // a condition that failed, or a first write, whose answers tell none here
+			units = 1 // a condition that failed, or a first write, whose responses tell none here
 		}
 		if units == 0 {
 			c.odd = append(c.odd, action+": "+string(answer[:min(len(answer), 200)]))

@@ -254,7 +254,7 @@ func refuse(w http.ResponseWriter, f *fault.Fault) {
 	_, _ = w.Write(f.DataBody(false)) // the client may be gone
 }
 
-// invoke answers with what the family's function answers to the request's event.
+// invoke responds with what the family's function answers to the request's event.
 func (s *Platform) invoke(w http.ResponseWriter, r *http.Request, route placement.Route) {
 	ev, err := s.Event(r, route)
 	if err != nil {
@@ -281,7 +281,7 @@ func (s *Platform) invoke(w http.ResponseWriter, r *http.Request, route placemen
 	}
 	w.WriteHeader(a.Status)
 	if err := copyFlushing(w, a.Body); err != nil {
-		panic(http.ErrAbortHandler) // the client must see that the answer is incomplete
+		panic(http.ErrAbortHandler) // the client must see that the response is incomplete
 	}
 }
 

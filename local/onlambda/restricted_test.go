@@ -166,7 +166,7 @@ func (in *restricted) until(f func() error) {
 	}
 }
 
-// send sends a request and gives its answer, which must be a 200.
+// send sends a request and gives its response, which must be a 200.
 func (in *restricted) send(method, path, key, body string, header ...string) map[string]any {
 	in.t.Helper()
 	res := in.do(in.t, method, path, key, body, header...)

@@ -154,7 +154,7 @@ func (in *restricted) serve() {
 			in.send(ev.HTTPMethod, ev.Path, key, ev.Body, append(slices.Clone(provider), "x-gateway-config", cached)...)
 		}
 		if ev.HTTPMethod == "POST" && name != "audio" && name != "dryrun" && name != "images" {
-			// Its bodies are too large for an event, its answer for a row of the cache.
+			// Its bodies are too large for an event, its response for a row of the cache.
 			for _, text := range []string{noise(300 << 10), strings.Repeat("many words ", 40_000), ""} {
 				large := strings.Replace(ev.Body, "Hello", "mock: say="+text, 1)
 				for range 2 {

@@ -79,7 +79,7 @@ func (s *Platform) batch(ctx context.Context, function string, messages []queue.
 	return failed, nil
 }
 
-// Call gives a worker an event and decodes its answer into out.
+// Call gives a worker an event and decodes its response into out.
 func (s *Platform) Call(ctx context.Context, function string, event, out any) error {
 	raw, err := json.Marshal(event)
 	if err != nil {
@@ -170,7 +170,7 @@ func first(values map[string][]string) map[string]string {
 	return out
 }
 
-// decoded returns the bytes of a base64 answer; an answer that is not base64 is left as it
+// decoded returns the bytes of a base64 response; a response that is not base64 is left as it
 // is.
 func decoded(text string) []byte {
 	b, err := base64.StdEncoding.DecodeString(text)

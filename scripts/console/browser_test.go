@@ -121,7 +121,7 @@ func send(t *testing.T, base, content string, header ...string) {
 	}
 }
 
-// logged waits until as many requests are in the log: they come there after their answers.
+// logged waits until as many requests are in the log: they come there after their responses.
 func logged(t *testing.T, base string, n int) {
 	t.Helper()
 	until(t, "the log", func() bool {

@@ -49,7 +49,7 @@ func main() {
 	log.Fatal(http.Serve(l, documented(router.New())))
 }
 
-// documented gives the answer of SendMessageBatch the documented format: goaws 0.5.4 uses
+// documented gives the response of SendMessageBatch the documented format: goaws 0.5.4 uses
 // the name of the XML element (SendMessageBatchResultEntry) for the list in JSON, where AWS
 // and its SDKs have Successful.
 func documented(next http.Handler) http.Handler {

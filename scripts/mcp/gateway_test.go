@@ -136,7 +136,7 @@ func (g *gateway) kill() {
 	<-g.over
 }
 
-// call sends a request and gives the answer.
+// call sends a request and gives the response.
 func (g *gateway) call(method, path, key, body string) (status int, text string, err error) {
 	req, err := http.NewRequest(method, g.base+path, strings.NewReader(body))
 	if err != nil {

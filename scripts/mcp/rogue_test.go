@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// rogue is a server whose tools answer as no server may, each in the way that its name
+// rogue is a server whose tools response as no server may, each in the way that its name
 // says. It speaks with sessions below /old.
 type rogue struct {
 	*httptest.Server

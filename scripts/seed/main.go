@@ -175,7 +175,7 @@ type question struct {
 	most time.Duration
 }
 
-// How long answers may take; lookUp is for questions that find a few logs among all.
+// How long responses may take; lookUp is for questions that find a few logs among all.
 const (
 	graph  = 300 * time.Millisecond
 	lookUp = 100 * time.Millisecond

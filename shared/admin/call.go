@@ -52,7 +52,7 @@ type Call struct {
 }
 
 // SetValue holds a value for a later hook of the call, such as a secret that is
-// shown in the answer and stored nowhere.
+// shown in the response and stored nowhere.
 func (c *Call) SetValue(name string, v any) {
 	if c.values == nil {
 		c.values = make(map[string]any)

@@ -18,7 +18,7 @@ import (
 // form: its JSON is the body of the record.
 type Collection[T any] struct {
 	Kind    resource.Kind
-	Object  string // the object field of answers, and the word in prose: config
+	Object  string // the object field of responses, and the word in prose: config
 	Path    string // of the collection: /configs
 	Aliases []string
 	Param   string // the variable of the item's path; default id
@@ -41,7 +41,7 @@ type Collection[T any] struct {
 	Adjust func(action string, r *Route)
 
 	Fields   []Field            // of bodies; what they leave open is read from T
-	Computed []ComputedField[T] // of answers, beside the fields
+	Computed []ComputedField[T] // of responses, beside the fields
 	Slugs    *Slugs             // nil: no slug is made; a given one may still be a field
 	Limits   limited[T]         // *Limits[T]
 	List     List
@@ -89,7 +89,7 @@ type Collection[T any] struct {
 	Decorate func(c *Call, items []Item[T], objects []Members) error
 	// Wrapped adds success and data, a copy of the object, to reads of one.
 	Wrapped bool
-	// Created and Updated specify what of the object a create and an update answer;
+	// Created and Updated specify what of the object a create and an update response;
 	// default id and slug, and nothing.
 	Created, Updated *Reply
 
@@ -99,7 +99,7 @@ type Collection[T any] struct {
 	children []resource.Kind // that go with a record
 }
 
-// Reply is an answer that has members of the object.
+// Reply is a response that has members of the object.
 type Reply struct {
 	Members []string // nil: all
 	Wrapped bool     // with success and data

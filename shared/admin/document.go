@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Document is an answer that is the same for everybody and may be large. It is made ready
+// Document is a response that is the same for everybody and may be large. It is made ready
 // once, so that most requests cost little more than a look at a header.
 type Document struct {
 	plain, packed []byte // the text, and the same by gzip
@@ -68,7 +68,7 @@ func NewPage(media string, text []byte, script string) (*Document, error) {
 // JSON is the text of a document of JSON.
 func (d *Document) JSON() json.RawMessage { return d.plain }
 
-// ServeHTTP answers with the document, or with its tag for who has it.
+// ServeHTTP responds with the document, or with its tag for who has it.
 func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", d.media)
@@ -89,7 +89,7 @@ func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(body) // a caller who went away needs no answer
+	_, _ = w.Write(body) // a caller who went away needs no response
 }
 
 // known reports whether the caller's cached document is current (RFC 9110, 13.1.2).

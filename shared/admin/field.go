@@ -97,7 +97,7 @@ type Field struct {
 	ReadOnly bool
 
 	instant bool // the stored member is a time.Time
-	unread  bool // no member of answers
+	unread  bool // no member of responses
 
 	// Column means that the record itself holds the field, not its body: Name,
 	// slug, status and tags.
@@ -119,7 +119,7 @@ func (f *Field) Member(name string) *Field {
 const (
 	defaultMaxString  = 65_536
 	defaultMaxEntries = 10_000
-	maxDetails        = 50  // field errors in one answer
+	maxDetails        = 50  // field errors in one response
 	maxKey            = 255 // characters of a Map's key
 )
 

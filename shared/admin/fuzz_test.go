@@ -9,7 +9,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// Whatever is sent, the answer is JSON and never a 5xx.
+// Whatever is sent, the response is JSON and never a 5xx.
 func FuzzRequest(f *testing.F) {
 	for _, body := range []string{
 		`{"name":"a","color":"red","size":3}`, `{"name":null}`, `{"setup":{"fast":1}}`, `{"tags":{"":1}}`, `[`, "\xff", `{"a":1,"a":2}`,

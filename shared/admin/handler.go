@@ -123,7 +123,7 @@ const requestIDHeader = "X-Gateway-Request-Id"
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// net/http ends the context both when a client leaves and when it only closes its
 	// sending side and still waits. So a call is always done to its end: no change is left
-	// half-way, and a client that waits gets its answer.
+	// half-way, and a client that waits gets its response.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), maxCallTime)
 	defer cancel()
 	c := &Call{
@@ -286,7 +286,7 @@ func (c *Call) signedInLately() error {
 	return fault.New(fault.SignInAgain, "", "This call requires a sign-in within the last 15 minutes: sign in again and repeat it")
 }
 
-// Renew finds the caller again, for an answer that lasts long. A credential that was
+// Renew finds the caller again, for a response that lasts long. A credential that was
 // revoked meanwhile, or that reaches elsewhere now, is refused.
 func (c *Call) Renew() error {
 	caller, err := c.authenticate()

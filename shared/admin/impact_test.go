@@ -7,7 +7,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// impactOf is the answer of a dry run.
+// impactOf is the response of a dry run.
 func impactOf(t *testing.T, a admintest.Response) (out struct {
 	Blocked  *string
 	UsedBy   []map[string]any `json:"used_by"`

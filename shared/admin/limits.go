@@ -15,7 +15,7 @@ import (
 
 // Limits are the budgets and rate limits of a resource. They are parsed as their place
 // writes them, given their dates, reset, counted and shown. They bring the fields
-// usage_limits, rate_limits and reset_usage, and last_reset_at in answers.
+// usage_limits, rate_limits and reset_usage, and last_reset_at in responses.
 type Limits[T any] struct {
 	Ledger *ledger.Ledger
 	Place  ledger.LimitKind

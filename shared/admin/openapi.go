@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Schemas that many answers share.
+// Schemas that many responses share.
 var (
 	emptySchema    = Schema{"type": "object", "additionalProperties": false}
 	stringSchema   = Schema{"type": "string"}
@@ -19,7 +19,7 @@ var (
 	describedError = Schema{"$ref": "#/components/schemas/Error"}
 )
 
-// EmptyResponse documents the answer {}.
+// EmptyResponse documents the response {}.
 var EmptyResponse = emptySchema
 
 // ObjectSchema is an object with the given members.

@@ -91,7 +91,7 @@ func TestDocumentedBodiesAreThoseTheEngineTakes(t *testing.T) {
 	}
 }
 
-// An answer that is a Go value is described by its type: what the value encodes to fits the
+// A response that is a Go value is described by its type: what the value encodes to fits the
 // description, and what differs in a member does not.
 func TestSchemaOfAType(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,7 @@ func TestNamesOfResourcesAreReadable(t *testing.T) {
 }
 
 // Half of a surrogate pair is no character: it would be read as another one than
-// was sent, or break the reader of the answer.
+// was sent, or break the reader of the response.
 func TestHalfASurrogatePairIsRefused(t *testing.T) {
 	h := newInstallation(t)
 	for body, field := range map[string]string{

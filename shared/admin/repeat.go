@@ -20,12 +20,12 @@ import (
 const (
 	// idempotencyHeader names a call, so that a client can repeat it.
 	idempotencyHeader = "Idempotency-Key"
-	// replayedHeader marks the answer of an earlier call.
+	// replayedHeader marks the response of an earlier call.
 	replayedHeader = "Idempotent-Replayed"
 	maxIdempotency = 255
 	// maxFollow is how long a repeated call waits for the first one.
 	maxFollow = 20 * time.Second
-	// maxReplayRecords limits the records that are compared before an answer is repeated.
+	// maxReplayRecords limits the records that are compared before a response is repeated.
 	maxReplayRecords = 20
 )
 
@@ -36,7 +36,7 @@ func (r *Route) repeatable() bool {
 }
 
 // do executes the call. A call that repeats another within a minute, or has its
-// idempotency key, gets the answer of that one instead.
+// idempotency key, gets the response of that one instead.
 func (h *Handler) do(c *Call) (any, error) {
 	if c.Route.rehearsable() && c.Query.Bool(dryRun) {
 		return rehearse(c)
@@ -70,7 +70,7 @@ func (h *Handler) do(c *Call) (any, error) {
 	return runOnce(c, run)
 }
 
-// runOnce executes the call and stores its answer. A rejected call is not stored.
+// runOnce executes the call and stores its response. A rejected call is not stored.
 func runOnce(c *Call, run *replay.Run) (answer any, err error) {
 	ctx := context.WithoutCancel(c.Context)
 	c.tracked = true
@@ -107,7 +107,7 @@ func runOnce(c *Call, run *replay.Run) (answer any, err error) {
 	return out, nil
 }
 
-// follow begins the call, or waits for the answer of the first one.
+// follow begins the call, or waits for the response of the first one.
 func follow(ctx context.Context, calls *replay.Calls, call replay.Call, id string) (*replay.Response, *replay.Run, error) {
 	deadline, wait := time.Now().Add(maxFollow), 10*time.Millisecond
 	for {
@@ -136,7 +136,7 @@ func repeatFault(err error) error {
 	return fault.Unavailable(err)
 }
 
-// replayed returns the answer of an earlier call. If that answer was lost, it names what the
+// replayed returns the response of an earlier call. If that response was lost, it names what the
 // call created.
 func replayed(c *Call, was *replay.Response) (any, error) {
 	c.recorded = true // the first call is in the audit log
@@ -156,7 +156,7 @@ func replayed(c *Call, was *replay.Response) (any, error) {
 }
 
 // unchanged reports whether all records are as a call left them. A client that changed or
-// deleted them since has seen its answer, and means another one.
+// deleted them since has seen its response, and means another one.
 func (c *Call) unchanged(records []replay.Record) (bool, error) {
 	for _, r := range records {
 		rec, ok, err := c.Resources.Get(c.Context, store.Scope{Org: c.Caller.Scope.Org, Workspace: r.Workspace}, resource.Kind(r.Kind), r.ID)
@@ -210,7 +210,7 @@ func idempotencyKey(h http.Header) (string, error) {
 	return "", fault.Invalid(strings.ToLower(idempotencyHeader), "must be sent once, with 1 to %d visible characters", maxIdempotency)
 }
 
-// dryRun is the query parameter, and the member of the answer, of a rehearsed deletion.
+// dryRun is the query parameter, and the member of the response, of a rehearsed deletion.
 const dryRun = "dry_run"
 
 // maxImpact limits the resources that a rehearsed deletion lists.
@@ -239,7 +239,7 @@ func (r *Route) rehearsable() bool {
 	return r.Method == http.MethodDelete && r.Action == audit.Delete && r.Rejections == nil && r.Authenticate == nil
 }
 
-// describeRehearsal adds the parameter and the answer of a rehearsal to a route. It changes a
+// describeRehearsal adds the parameter and the response of a rehearsal to a route. It changes a
 // route once.
 func (r *Route) describeRehearsal() {
 	if !r.rehearsable() || slices.ContainsFunc(r.Query, func(f Field) bool { return f.Name == dryRun }) {
@@ -255,7 +255,7 @@ func (r *Route) describeRehearsal() {
 	}
 }
 
-// withRehearsal adds the answer of a rehearsal to the schema of a deletion's.
+// withRehearsal adds the response of a rehearsal to the schema of a deletion's.
 func withRehearsal(plain Schema) Schema {
 	would := SchemaOf[impact]()
 	would["description"] = "Of a dry run, alone."

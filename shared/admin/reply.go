@@ -18,7 +18,7 @@ func (col *Collection[T]) Render(c *Call, it Item[T]) (Members, error) {
 	return m.shower.show(c, it)
 }
 
-// shower makes the objects of answers.
+// shower makes the objects of responses.
 type shower[T any] struct {
 	col   *Collection[T]
 	shape *shape
@@ -32,7 +32,7 @@ func (s shower[T]) show(c *Call, it Item[T]) (Members, error) {
 	return o, s.decorate(c, []Item[T]{it}, []Members{o})
 }
 
-// decorate adds what no record of a list or an answer has itself.
+// decorate adds what no record of a list or a response has itself.
 func (s shower[T]) decorate(c *Call, items []Item[T], objects []Members) error {
 	if l := s.col.Limits; l != nil {
 		if err := l.Decorate(c, items, objects); err != nil {

@@ -13,11 +13,11 @@ import (
 	"gateway/shared/fault"
 )
 
-// Response is what a Do returns when the answer is not just the JSON of a value with the
+// Response is what a Do returns when the response is not just the JSON of a value with the
 // route's status.
 type Response struct {
 	Status      int         // 0: the route's
-	Header      http.Header // beside those of every answer
+	Header      http.Header // beside those of every response
 	ContentType string      // "": the route's
 	Body        []byte      // as it is sent
 	JSON        any         // in place of Body
@@ -43,7 +43,7 @@ type Rejections struct {
 
 const jsonType = "application/json"
 
-// status and produces are those of an answer as the route describes it.
+// status and produces are those of a response as the route describes it.
 func (r *Route) status() int {
 	if r.Status == 0 {
 		return http.StatusOK
@@ -144,7 +144,7 @@ func (a *Response) write(w http.ResponseWriter) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(a.Status)
-	// A caller who went away needs no answer.
+	// A caller who went away needs no response.
 	if a.Stream == nil {
 		_, _ = w.Write(a.Body)
 		return
@@ -203,7 +203,7 @@ func (r *Route) answerSchema() Schema {
 	return r.Response
 }
 
-// documentAnswers are the answers of the route in the document.
+// documentAnswers are the responses of the route in the document.
 func (r *Route) documentAnswers() map[string]any {
 	answer := r.answerSchema()
 	if answer == nil {
@@ -263,7 +263,7 @@ func StatusDoc(status int) string {
 	return http.StatusText(status) + "."
 }
 
-// orBinary adds the binary form of an answer.
+// orBinary adds the binary form of a response.
 func (r *Route) orBinary(content map[string]any) map[string]any {
 	if r.Binary != "" {
 		content[r.Binary] = map[string]any{"schema": Schema{"type": "string", "format": "binary"}}
@@ -271,7 +271,7 @@ func (r *Route) orBinary(content map[string]any) map[string]any {
 	return content
 }
 
-// A client that knows only the document manages resources by it. So the answer of a create
+// A client that knows only the document manages resources by it. So the response of a create
 // links to the operations on what it made; a member that names another resource says of
 // which collection; and members that are never read back, or never change, are marked.
 

@@ -67,7 +67,7 @@ type Route struct {
 	// Unparsed bodies are read as they are sent, in one of the media types of Consumes:
 	// Do reads them, by Call.Raw. Body documents those that are JSON.
 	Unparsed bool
-	// Binary is a media type beside JSON of answers and refusals; "": none.
+	// Binary is a media type beside JSON of responses and refusals; "": none.
 	Binary string
 	// MaxItems means that the body is one object, or a list of at most so many; Call.Items
 	// has them.
@@ -81,7 +81,7 @@ type Route struct {
 	Makes string
 	Named map[string]string
 
-	Status   int    // of an answer; default 200
+	Status   int    // of a response; default 200
 	Response Schema // of that status
 	// ResponseOf returns a large Response while the document is generated, which most processes
 	// never do.
@@ -89,7 +89,7 @@ type Route struct {
 	Errors     []int // statuses to document beside those of every route
 
 	// Where a route speaks another protocol than the administration: the media
-	// types of answers and bodies, who its callers are, and how it refuses them.
+	// types of responses and bodies, who its callers are, and how it refuses them.
 	Produces     string
 	Consumes     []string
 	Authenticate Authenticate
@@ -191,7 +191,7 @@ func variables(path string) string {
 	return strings.Join(out, "/")
 }
 
-// routeNotFound and methodNotAllowed are answers of the router.
+// routeNotFound and methodNotAllowed are responses of the router.
 func (h *Handler) routeNotFound(escapedPath string) *fault.Fault {
 	meant := hint.SuggestPath(withoutVersion(escapedPath), h.paths)
 	if meant == "" {
@@ -298,7 +298,7 @@ func (d *described) routes(listed, created, read, updated func() Schema) []actio
 	return routes
 }
 
-// Instant is a time as answers write it, for answers that are Go values.
+// Instant is a time as responses write it, for responses that are Go values.
 type Instant time.Time
 
 // MarshalJSON gives RFC 3339, UTC, milliseconds; null for the zero time.
@@ -309,7 +309,7 @@ var (
 	numberType  = reflect.TypeFor[json.Number]()
 )
 
-// SchemaOf describes answers that are Go values, so that they are not written
+// SchemaOf describes responses that are Go values, so that they are not written
 // twice: an object has the members of its struct and no other; those with
 // omitempty may be absent, pointers may be null. The tags doc and enum count.
 func SchemaOf[T any]() Schema { return schemaOf(reflect.TypeFor[T](), "", bound.Bound{}) }

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Members is a resource as answers show it.
+// Members is a resource as responses show it.
 type Members = map[string]any
 
 // Item is a record with its stored form.
@@ -21,7 +21,7 @@ type Item[T any] struct {
 	Form *T
 }
 
-// ComputedField is a member of answers that is computed. Where a field has the same name, it
+// ComputedField is a member of responses that is computed. Where a field has the same name, it
 // changes how that field is shown.
 type ComputedField[T any] struct {
 	Field
@@ -51,7 +51,7 @@ func (sh ComputedField[T]) showing() showing {
 	}
 }
 
-// shape is how the records of a collection look in answers. Their members and the schema of
+// shape is how the records of a collection look in responses. Their members and the schema of
 // both come from one list.
 type shape struct {
 	object  string
@@ -75,7 +75,7 @@ func newShape(object string, where Level, slugs bool, list *List, fields, limits
 	return s
 }
 
-// markRead marks the fields that no answer shows.
+// markRead marks the fields that no response shows.
 func (s *shape) markRead(fields []Field) {
 	for i := range fields {
 		f := &fields[i]
@@ -83,7 +83,7 @@ func (s *shape) markRead(fields []Field) {
 	}
 }
 
-// fields are the members of bodies, as answers have them.
+// fields are the members of bodies, as responses have them.
 func (s *shape) fields(fields []Field) {
 	for i := range fields {
 		f := fields[i]
@@ -168,7 +168,7 @@ func maskOf(body map[string]json.RawMessage, name string) any {
 	return orNull(mask, !ok)
 }
 
-// show is a stored value as answers have it.
+// show is a stored value as responses have it.
 func (f *Field) show(raw json.RawMessage) any {
 	if len(raw) == 0 || string(raw) == "null" {
 		if !f.AllFields {
@@ -258,7 +258,7 @@ func (s *shape) schema(list bool) Schema {
 	return Schema{"type": "object", "properties": props, "required": required, "additionalProperties": false}
 }
 
-// pick is the schema of an answer that has some of the members only.
+// pick is the schema of a response that has some of the members only.
 func (s *shape) pick(names []string) Schema {
 	whole := s.schema(false)
 	props := map[string]Schema{}
@@ -273,7 +273,7 @@ func (s *shape) has(name string) bool {
 	return slices.ContainsFunc(s.members, func(m shownMember) bool { return m.Name == name })
 }
 
-// shownSchema describes a field in answers: null unless it always has a value.
+// shownSchema describes a field in responses: null unless it always has a value.
 func (f *Field) shownSchema() Schema {
 	out := f.readSchema()
 	if f.Required || f.Optional || f.Absent != nil || f.AllFields {

@@ -95,7 +95,7 @@ func membersOf(v any) (map[string]json.RawMessage, error) {
 	return out, json.Unmarshal(raw, &out)
 }
 
-// members are the schemas of an answer's members.
+// members are the schemas of a response's members.
 func (s *Singleton[T]) members(sections []Field) map[string]Schema {
 	members := map[string]Schema{"object": listOf(s.Object), "organisation_id": stringSchema, "last_updated_at": timeSchema}
 	for i := range sections {

@@ -320,7 +320,7 @@ func Merge[V any](v V, in Values) (V, error) {
 	return out, json.Unmarshal(whole, &out)
 }
 
-// Forms that answers have in common.
+// Forms that responses have in common.
 
 // OrNull is a text, or null for none.
 func OrNull(s string) any { return orNull(s, s == "") }
@@ -350,7 +350,7 @@ func OrEmptyMap[V any](m map[string]V) map[string]V {
 	return m
 }
 
-// Flag is a truth value as the numbers that some answers have.
+// Flag is a truth value as the numbers that some responses have.
 func Flag(yes bool) int {
 	if yes {
 		return 1

@@ -36,7 +36,7 @@ type Versions[T any] struct {
 	// keep the values of the newest version; without it, all of Combined must be given.
 	Patch    bool
 	Combined []string
-	// Drafted specifies what of the record an update answers that made a version which
+	// Drafted specifies what of the record an update responses that made a version which
 	// is not published yet; nil: what every update answers.
 	Drafted *Reply
 	// CheckPublish refuses a version that may not be published or labelled yet; nil: all may be.

@@ -60,7 +60,7 @@ type Settings struct {
 	FetchPrices  bool             // whether this process fetches it beside its requests
 	PublicURL    string           // base URL that links in mails begin with; "": where the request went
 	SigningKey   string           // the value of signing.Env; "": the keys are those of the tables
-	Stopping     <-chan struct{}  // closed when answers that last have to end; nil: never
+	Stopping     <-chan struct{}  // closed when responses that last have to end; nil: never
 	// LookUpTXT queries the DNS; nil: the resolver of the machine.
 	LookUpTXT func(ctx context.Context, name string) ([]string, error)
 }

@@ -38,7 +38,7 @@ func (c *Core) Setup(ctx context.Context) (*SetUp, error) {
 	if err == nil && made != nil {
 		return out, nil
 	}
-	// The change may have been made although its answer was lost, and only this call knows
+	// The change may have been made although its response was lost, and only this call knows
 	// the keys.
 	ours, keyErr := c.has(ctx, out.AdminKey)
 	switch {

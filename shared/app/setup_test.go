@@ -16,7 +16,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// lossy commits and then loses the answers of its first commits.
+// lossy commits and then loses the responses of its first commits.
 type lossy struct {
 	store.Store
 	mu   sync.Mutex
@@ -34,7 +34,7 @@ func (l *lossy) Transact(ctx context.Context, actions ...store.Action) error {
 	return err
 }
 
-// empty is a core on empty stores whose first commits lose their answers.
+// empty is a core on empty stores whose first commits lose their responses.
 func empty(t *testing.T, lose int) *app.Core {
 	t.Helper()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "t.db"), sqlite.Options{})
@@ -126,7 +126,7 @@ func TestSetupsAtOnceMakeOneOrganisation(t *testing.T) {
 	}
 }
 
-// The keys of a change whose answer was lost are shown all the same: nobody could
+// The keys of a change whose response was lost are shown all the same: nobody could
 // read them again.
 func TestSetupWithALostResponse(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 // Bounds of one reading.
 const (
 	maxTotal = 10_000 // totals are exact up to here
-	maxRead  = 50_000 // rows looked at for one answer
+	maxRead  = 50_000 // rows looked at for one response
 )
 
 // Filter selects records. Empty fields select all; the others match exactly,

@@ -35,8 +35,8 @@ import (
 
 // Limits of cached responses.
 const (
-	MaxBody   = 1 << 20   // bytes of an answer
-	maxInline = 350 << 10 // bytes of a sealed answer in a row; larger ones are in the bucket
+	MaxBody   = 1 << 20   // bytes of a response
+	maxInline = 350 << 10 // bytes of a sealed response in a row; larger ones are in the bucket
 
 	MinAge     = time.Minute
 	MaxAge     = 25_923_000 * time.Second // what an organization may set; configs ask for less
@@ -158,7 +158,7 @@ func (c *Cache) Put(ctx context.Context, k Key, e *Entry, age time.Duration) err
 		if c.bucket == nil {
 			return nil
 		}
-		// The object first: a row without its object would be an unreadable answer,
+		// The object first: a row without its object would be an unreadable response,
 		// an object without its row is swept.
 		if err := c.bucket.Put(ctx, k.blob(), sealed); err != nil {
 			return fmt.Errorf("cache: %w", err)
@@ -171,7 +171,7 @@ func (c *Cache) Put(ctx context.Context, k Key, e *Entry, age time.Duration) err
 // sweepPage is how many objects are looked at in one step of a sweep.
 const sweepPage = 500
 
-// Sweep removes the answers in the bucket that no row refers to. An answer that is
+// Sweep removes the responses in the bucket that no row refers to. A response that is
 // written at the same moment may be removed before its row exists; it is then unreadable
 // and the next request makes it again.
 func (c *Cache) Sweep(ctx context.Context) error {
@@ -276,7 +276,7 @@ type Entry struct {
 	Model    string // as the provider named it
 	Finish   string // stop reason in the provider's own word
 	Usage    pricing.Usage
-	Cost     pricing.NanoDollars // what the answer cost, so what a hit saves
+	Cost     pricing.NanoDollars // what the response cost, so what a hit saves
 	Stored   time.Time           // precise to the second
 	Expires  time.Time           // the same
 }

@@ -19,7 +19,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Query is what must be equal for an answer to be used again.
+// Query is what must be equal for a response to be used again.
 type Query struct {
 	Scope     store.Scope
 	Operation string // request type: chatComplete, embed, ...
@@ -33,7 +33,7 @@ type Query struct {
 	// namespace the metadata is ignored.
 	Metadata  map[string]string
 	Namespace string
-	// Guards names what judges and changes answers: an answer that other guardrails have let
+	// Guards names what judges and changes answers: a response that other guardrails have let
 	// through does not count for these. Empty: there are none.
 	Guards string
 	Body   []byte // JSON object, as it is sent; its streaming members do not count
@@ -45,7 +45,7 @@ func (q Query) WithBody(body []byte) *Query {
 	return &q
 }
 
-// Key finds an answer. It is comparable.
+// Key finds a response. It is comparable.
 type Key struct {
 	scope store.Scope
 	sum   [sha256.Size]byte
@@ -161,7 +161,7 @@ func keyOf(sc store.Scope, id string) (Key, bool) {
 // table contains the rows of the cache.
 const table = store.Usage
 
-// row is the key of the answer's row. The workspace's answers are spread over
+// row is the key of the response's row. The workspace's responses are spread over
 // partitions by the first byte of the sum.
 func (k Key) row() store.Key {
 	id := k.id()
@@ -174,10 +174,10 @@ func (k Key) binding() seal.Binding {
 	return seal.Binding{Org: k.scope.Org, Table: string(table), PK: row.PK(), SK: row.SK()}
 }
 
-// blobPrefix is what the keys of answers in the bucket begin with.
+// blobPrefix is what the keys of responses in the bucket begin with.
 const blobPrefix = "cache/"
 
-// blob is the key of the answer in the bucket.
+// blob is the key of the response in the bucket.
 func (k Key) blob() string {
 	return blobPrefix + url.PathEscape(k.scope.Org) + "/" + url.PathEscape(k.scope.Workspace) + "/" + k.id()
 }

@@ -123,11 +123,11 @@ func countMessages(r *chat.Request) int {
 // Semantic reports whether the cache compares meanings at all.
 func (c *Cache) Semantic() bool { return c.neighbours != nil }
 
-// candidates is how many neighbours are tried: the answer of the nearest may
+// candidates is how many neighbours are tried: the response of the nearest may
 // have expired or been removed.
 const candidates = 4
 
-// FindNearest finds the answer to the nearest question at or above the threshold that is
+// FindNearest finds the response to the nearest question at or above the threshold that is
 // younger than Age(age); nil when there is none.
 func (c *Cache) FindNearest(ctx context.Context, b Bucket, vector []float32, threshold float64, age time.Duration) (*Entry, error) {
 	found, err := c.neighbours.Nearest(ctx, b, vector, threshold, candidates)
@@ -149,16 +149,16 @@ func (c *Cache) FindNearest(ctx context.Context, b Bucket, vector []float32, thr
 	return nil, bad
 }
 
-// AddVector makes the answer of a key findable by the meaning of its question, until
-// the answer expires.
+// AddVector makes the response of a key findable by the meaning of its question, until
+// the response expires.
 func (c *Cache) AddVector(ctx context.Context, b Bucket, vector []float32, k Key, expires time.Time) error {
 	return c.neighbours.Add(ctx, b, Vector{ID: k.id(), Values: vector, Expires: expires})
 }
 
-// maxReplaced is how many answers one refresh replaces.
+// maxReplaced is how many responses one refresh replaces.
 const maxReplaced = 30
 
-// Replace puts an answer in place of those to all questions that mean the same.
+// Replace puts a response in place of those to all questions that mean the same.
 func (c *Cache) Replace(ctx context.Context, b Bucket, vector []float32, threshold float64, e *Entry, age time.Duration) error {
 	found, err := c.neighbours.Nearest(ctx, b, vector, threshold, maxReplaced)
 	if err != nil {

@@ -132,7 +132,7 @@ func TestAnswersAreFoundByMeaning(t *testing.T) {
 			if err := c.Put(ctx, k, e, age); err != nil {
 				t.Fatal(err)
 			}
-			// The vector may outlive the answer.
+			// The vector may outlive the response.
 			if err := c.AddVector(ctx, bucket, vector, k, e.Expires.Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ import (
 )
 
 // TestReplayAndCollectAreInverse: what is replayed and put together again is the
-// same answer.
+// same response.
 func TestReplayAndCollectAreInverse(t *testing.T) {
 	text := rapid.Custom(func(t *rapid.T) string {
 		s := rapid.StringN(1, 1200, -1).Draw(t, "text")

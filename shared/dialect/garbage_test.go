@@ -39,7 +39,7 @@ func TestGarbageInAStreamThatIsPassedOnEndsIt(t *testing.T) {
 			}
 			before := strings.Join(all[:at], "")
 			if _, m := passed(t, name, before, len(before)); m.Complete {
-				break // what comes after a whole answer is another case
+				break // what comes after a whole response is another case
 			}
 			for _, bad := range garbage {
 				in := before + "data: " + bad + "\n\n" + strings.Join(all[at:], "")
@@ -58,7 +58,7 @@ func TestGarbageInAStreamThatIsPassedOnEndsIt(t *testing.T) {
 	}
 }
 
-// TestGarbageBehindAWholeAnswerIsLeftOut: the answer is complete and stays so. No client
+// TestGarbageBehindAWholeAnswerIsLeftOut: the response is complete and stays so. No client
 // speaks Cohere's dialect, whose streams are only metered.
 func TestGarbageBehindAWholeAnswerIsLeftOut(t *testing.T) {
 	for name, file := range streamsOf {

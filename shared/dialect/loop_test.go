@@ -32,7 +32,7 @@ func loopWire(provider string) string {
 	return provider
 }
 
-// loopStops are the providers' own words for an answer that waits for results.
+// loopStops are the providers' own words for a response that waits for results.
 var loopStops = map[string]string{"anthropic": "tool_use", "converse": "tool_use", "gemini": "STOP", "openai": "tool_calls", "deepseek": "tool_calls", "vllm": "tool_calls", "cohere": "TOOL_CALL"}
 
 // loopTurns are the providers' own shapes of a scripted turn in the history.
@@ -52,7 +52,7 @@ var loopTurns = map[string][]string{
 		`"tool_call_id":"call_%[1]d_0"`},
 }
 
-// loopClient is how a client asks, and what it makes of an answer for the next
+// loopClient is how a client asks, and what it makes of a response for the next
 // turn.
 type loopClient struct {
 	dialect string

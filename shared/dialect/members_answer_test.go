@@ -18,7 +18,7 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-// baseResponse is an answer to which a member is added.
+// baseResponse is a response to which a member is added.
 func baseResponse() *chat.Response {
 	return &chat.Response{
 		ID: "a-1", Model: "m", Created: 1750000000,
@@ -26,7 +26,7 @@ func baseResponse() *chat.Response {
 	}
 }
 
-// also adds parts to an answer.
+// also adds parts to a response.
 func also(parts ...chat.Part) func(r *chat.Response) {
 	return func(r *chat.Response) { r.Choices[0].Parts = append(r.Choices[0].Parts, parts...) }
 }
@@ -52,10 +52,10 @@ func cited(source string) func(r *chat.Response) {
 	return func(r *chat.Response) { r.Choices[0].Parts[0].Citations = json.RawMessage("[" + source + "]") }
 }
 
-// change is an answer without a member and with it.
+// change is a response without a member and with it.
 type change struct{ without, with func(r *chat.Response) }
 
-// answers sets one member of an answer to a value that cannot be mistaken for its absence.
+// answers sets one member of a response to a value that cannot be mistaken for its absence.
 // A member with several meanings has several lines.
 var answers = map[string]change{
 	"Response.ID":      {with: func(r *chat.Response) { r.ID = "a-2" }},
@@ -128,7 +128,7 @@ func writers() map[string]chat.ResponseWriter {
 	return out
 }
 
-// written is an answer as a client gets it, and what the report says of it.
+// written is a response as a client gets it, and what the report says of it.
 func written(d chat.ResponseWriter, r *chat.Response, o chat.Options, stream bool) (out []byte, missed []string) {
 	var loss chat.Loss
 	m := chat.NewLossReporter(d, &o, &loss)
@@ -147,8 +147,8 @@ func written(d chat.ResponseWriter, r *chat.Response, o chat.Options, stream boo
 	return out, loss.Paths()
 }
 
-// TestNoMemberOfAnAnswerIsDroppedInSilence goes through the members of an answer, whole and
-// streamed. Each member alone changes every client's answer, or the report names it; never
+// TestNoMemberOfAnAnswerIsDroppedInSilence goes through the members of a response, whole and
+// streamed. Each member alone changes every client's response, or the report names it; never
 // both.
 func TestNoMemberOfAnAnswerIsDroppedInSilence(t *testing.T) {
 	t.Parallel()
@@ -246,7 +246,7 @@ func TestWhatAnAnswerLosesIsNamedInTheClientsWords(t *testing.T) {
 	}
 }
 
-// A report of an answer of which nothing is lost costs nothing.
+// A report of a response of which nothing is lost costs nothing.
 func TestAnAnswerThatIsWholeMakesNoReport(t *testing.T) {
 	r := baseResponse()
 	calls()(r)

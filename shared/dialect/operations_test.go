@@ -25,7 +25,7 @@ var carriers = []chat.Translator{
 	image.WorkersAI{}, image.SiliconFlow{}, image.Hyperbolic{}, image.Stability{}, image.Segmind{}, image.Fireworks{},
 }
 
-// FuzzOperation returns any bytes to every translator, as a request and as the answer to
+// FuzzOperation returns any bytes to every translator, as a request and as the response to
 // one: rejections below 500, strict JSON, no panic.
 func FuzzOperation(f *testing.F) {
 	golden.Seeds(f, "operations/*", "request.json")

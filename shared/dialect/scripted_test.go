@@ -23,7 +23,7 @@ type script struct {
 // callID is the id of a scripted call; turns of one conversation have their own.
 func callID(turn, i int) string { return fmt.Sprintf("call_%d_%d", turn, i) }
 
-// scripts write a scripted answer as a provider would: whole, and as a stream
+// scripts write a scripted response as a provider would: whole, and as a stream
 // of server-sent events (golden.translate frames them where they are binary).
 var scripts = map[string]func(s *script, turn int) (plain, stream string){
 	"anthropic": anthropicScript,

@@ -19,7 +19,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// errorReaders read the error answers of every provider.
+// errorReaders read the error responses of every provider.
 var errorReaders = map[string]interface {
 	DecodeError(status int, h http.Header, body []byte) *fault.Fault
 }{

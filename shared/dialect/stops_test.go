@@ -12,7 +12,7 @@ import (
 type ending string
 
 // endings are what clients read for each; Responses clients read a status and
-// the reason of an incomplete answer.
+// the reason of an incomplete response.
 var endings = map[ending]map[string]string{
 	"stop":     {"openai": `"finish_reason":"stop"`, "completions": `"finish_reason":"stop"`, "anthropic": `"stop_reason":"end_turn"`, "responses": `"status":"completed"`},
 	"sequence": {"openai": `"finish_reason":"stop"`, "completions": `"finish_reason":"stop"`, "anthropic": `"stop_reason":"stop_sequence"`, "responses": `"status":"completed"`},
@@ -86,7 +86,7 @@ func TestStopReasons(t *testing.T) {
 	}
 }
 
-// checkEnding wants one way of ending in an answer, and no other.
+// checkEnding wants one way of ending in a response, and no other.
 func checkEnding(t *testing.T, how string, a answered, want string) {
 	t.Helper()
 	if want == "" {

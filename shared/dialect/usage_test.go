@@ -8,7 +8,7 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-// tokenCounts is the usage of an answer in no client's own words. Absent is -1.
+// tokenCounts is the usage of a response in no client's own words. Absent is -1.
 type tokenCounts struct {
 	prompt, completion        int64 // with all that was cached, with reasoning
 	cached, written, reasoned int64

@@ -10,7 +10,7 @@ import (
 // headers and those that Connection names, x-gateway-*, cookies, what proxies add about
 // the client, AWS and CloudFront headers, metadata-service headers, Host and
 // Content-Length (the request carries them itself) and Accept-Encoding (the gateway reads
-// the answer; a caller that does not may set it again).
+// the response; a caller that does not may set it again).
 //
 // Authorization and x-api-key are copied: the caller replaces or deletes them
 // when they hold the gateway's own key. Values are shared with src, not copied;

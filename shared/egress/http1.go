@@ -293,13 +293,13 @@ func (b *Body) WriteTo(w io.Writer) (int64, error) {
 // Close implements io.Closer.
 func (b *Body) Close() error { return nil }
 
-// malformed is the error for an answer that is not correct HTTP/1.1. It quotes nothing of
-// the answer.
+// malformed is the error for a response that is not correct HTTP/1.1. It quotes nothing of
+// the response.
 type malformed string
 
 func (m malformed) Error() string { return "egress: malformed answer: " + string(m) }
 
-// broken wraps the error of a connection that failed during an answer.
+// broken wraps the error of a connection that failed during a response.
 func broken(what string, err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF

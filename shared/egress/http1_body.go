@@ -10,7 +10,7 @@ import (
 	"gateway/shared/wire/reqctx"
 )
 
-// exchange is one request and its answer on a connection. It is also the answer's body:
+// exchange is one request and its response on a connection. It is also the response's body:
 // when it was read to its end, the connection goes back to the pool; when it is aborted
 // earlier, the connection is closed.
 type exchange struct {
@@ -26,7 +26,7 @@ type exchange struct {
 	waitFuncSet bool       // BeforeWaiting has set a function
 	lost        error      // the error that occurred while turn waited for a response
 
-	mu         sync.Mutex // guards what follows and f once the answer is given out
+	mu         sync.Mutex // guards what follows and f once the response is given out
 	framing    framing
 	persistent bool
 	left       int64 // of the body, or of the chunk
@@ -86,7 +86,7 @@ func (x *exchange) respond(req *http.Request, h answerHead) *http.Response {
 	return r
 }
 
-// finish ends an answer that was read completely.
+// finish ends a response that was read completely.
 func (x *exchange) finish() {
 	x.err = io.EOF
 	x.end(x.persistent && x.f.r == x.f.w && x.sentWhole())

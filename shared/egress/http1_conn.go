@@ -110,7 +110,7 @@ func (c *conn) drained() bool {
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && c.net.SetReadDeadline(time.Time{}) == nil
 }
 
-// maxInline is the largest body that is written by a blocking write before the answer is
+// maxInline is the largest body that is written by a blocking write before the response is
 // read. A host's receive buffer takes that much even if the host is not reading, so neither
 // side can wait for the other.
 const maxInline = 64 << 10
@@ -120,7 +120,7 @@ const maxInline = 64 << 10
 // is not sent again then.
 const staleTime = 2 * time.Second
 
-// earlyTime is how long to wait for an answer after a write has failed: a host may reject
+// earlyTime is how long to wait for a response after a write has failed: a host may reject
 // a request and close before it has read all of it.
 const earlyTime = 200 * time.Millisecond
 
@@ -144,7 +144,7 @@ func (c *conn) roundTrip(req *http.Request, body *Body) (resp *http.Response, er
 			x.end(false)
 			return nil, err, c.reused
 		}
-		// An answer may have come before the host closed the connection.
+		// A response may have come before the host closed the connection.
 		_ = c.net.SetReadDeadline(time.Now().Add(earlyTime))
 		x.cut = true
 	}
@@ -171,7 +171,7 @@ func closed(err error) bool {
 }
 
 // send writes the request and reports how much of it was sent. If the socket does not
-// take a large body at once, a goroutine continues writing it, so that an answer is
+// take a large body at once, a goroutine continues writing it, so that a response is
 // noticed that comes before the host has read the body.
 func (x *exchange) send(req *http.Request, body *Body) (sent int, err error) {
 	c := x.c
@@ -217,7 +217,7 @@ func (c *conn) gather(a, b []byte) (int, error) {
 	return n, err
 }
 
-// sendOn writes the rest of a request while its answer may already come.
+// sendOn writes the rest of a request while its response may already come.
 func (x *exchange) sendOn(req *http.Request, body *Body, head, data []byte) {
 	sending := x.f // head is in it
 	x.f = newFrame()
@@ -329,7 +329,7 @@ type turnState struct {
 var errStale = errors.New("egress: the connection is stale")
 
 // sendRequest sends as much of a request as the socket takes at once. If it took all, it also waits
-// for the first bytes of the answer. An error means that sending failed.
+// for the first bytes of the response. An error means that sending failed.
 func (x *exchange) sendRequest(req *http.Request, body *Body, head, data []byte) (sent int, err error) {
 	c := x.c
 	a := &c.sending

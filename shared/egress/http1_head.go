@@ -10,7 +10,7 @@ import (
 	"gateway/shared/wire/field"
 )
 
-// maxHead bounds the head of an answer, and all its informational heads
+// maxHead bounds the head of a response, and all its informational heads
 // together, in bytes.
 const maxHead = 64 << 10
 
@@ -62,7 +62,7 @@ func appendHead(dst []byte, req *http.Request, length int) ([]byte, error) {
 	return append(dst, "\r\n"...), nil
 }
 
-// answerHead is the content of an answer's head.
+// answerHead is the content of a response's head.
 type answerHead struct {
 	status     int
 	reason     string // with its number

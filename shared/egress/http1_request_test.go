@@ -249,7 +249,7 @@ func TestAnEarlyResponseIsRead(t *testing.T) {
 			ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(sent) }})
 			resp, body, err := call(c, req.WithContext(ctx))
 			if err != nil || resp.StatusCode != 413 || body != "no" {
-				if !(closes && c.secure) { // a reset may overtake the answer
+				if !(closes && c.secure) { // a reset may overtake the response
 					t.Errorf("closes %v: %v %q %v", closes, resp, body, err)
 				}
 			}

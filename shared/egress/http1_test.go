@@ -147,7 +147,7 @@ var answers = []struct {
 	status            int
 	body              string
 	broken            bool // the body breaks off
-	refused           bool // there is no answer
+	refused           bool // there is no response
 	reuse             bool // the connection serves the next request
 }{
 	{name: "length", raw: answer, status: 200, body: "ok", reuse: true},
@@ -246,7 +246,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestStrictness holds answers that net/http takes and HTTP1 does not, or takes
+// TestStrictness holds responses that net/http takes and HTTP1 does not, or takes
 // without trusting the connection.
 func TestStrictness(t *testing.T) {
 	for name, raw := range map[string]string{
@@ -272,7 +272,7 @@ func TestStrictness(t *testing.T) {
 	}
 }
 
-// parseWhole reads the head of an answer that comes at once.
+// parseWhole reads the head of a response that comes at once.
 func parseWhole(raw string) (answerHead, error) {
 	x := &exchange{c: &conn{net: &piecewise{data: []byte(raw), step: 1 << 20}}, ctx: context.Background(), f: new(frame)}
 	return x.head()

@@ -271,7 +271,7 @@ func NoResponse(err error) string {
 }
 
 // plainly is the error for a call that failed in net/http or another engine: the
-// context's own error, one of the network, or that the answer was malformed. It omits the
+// context's own error, one of the network, or that the response was malformed. It omits the
 // host's bytes that the engine quotes.
 func plainly(ctx context.Context, err error) error {
 	switch {
@@ -310,10 +310,10 @@ func (b *plainBody) Read(p []byte) (int, error) {
 	return n, plainly(b.ctx, err)
 }
 
-// plainAnswer makes the answer of another engine look like this package's own.
+// plainAnswer makes the response of another engine look like this package's own.
 //
 // If an HTTP/2 answer begins before its request was sent, the stream does not notice that
-// its context has ended while the host opens no window. Such an answer is then closed,
+// its context has ended while the host opens no window. Such a response is then closed,
 // which ends both.
 func plainAnswer(req *http.Request, resp *http.Response, err error) (*http.Response, error) {
 	ctx := req.Context()

@@ -129,7 +129,7 @@ func (f *Fault) Error() string {
 // Unwrap gives the internal cause.
 func (f *Fault) Unwrap() error { return f.cause }
 
-// Status is the HTTP status that the fault answers with.
+// Status is the HTTP status that the fault responds with.
 func (f *Fault) Status() int {
 	if f.StatusCode != 0 {
 		return f.StatusCode

@@ -71,7 +71,7 @@ func event(method, path string, change ...func(*events.APIGatewayProxyRequest)) 
 	return raw
 }
 
-// invoke sends an event and wants an answer to begin.
+// invoke sends an event and wants a response to begin.
 func invoke(t *testing.T, e *runtimeapi.Environment, ev []byte, timeout time.Duration) *runtimeapi.Response {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -128,7 +128,7 @@ func decodeSeen(t *testing.T, body string) (s seen) {
 	return s
 }
 
-// bodyOf gives the answer of a buffered function.
+// bodyOf gives the response of a buffered function.
 func bodyOf(t *testing.T, a *runtimeapi.Response) events.APIGatewayProxyResponse {
 	t.Helper()
 	var out events.APIGatewayProxyResponse

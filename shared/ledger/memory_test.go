@@ -64,8 +64,8 @@ func (op operation) compare(other operation) int {
 
 // fate is what happens to one operation.
 type fate struct {
-	drop error // not done, and this is the answer
-	lose error // done, but this is the answer
+	drop error // not done, and this is the response
+	lose error // done, but this is the response
 }
 
 func newMemory() *memory {
@@ -180,7 +180,7 @@ func (m *memory) add(k store.Key, old, it store.Item) {
 }
 
 // meet counts an operation, waits for its turn and gives its fate; an error is
-// the answer of one that does not happen.
+// the response of one that does not happen.
 func (m *memory) meet(ctx context.Context, op operation) (f fate, err error) {
 	m.ops.Add(1)
 	if m.before != nil {

@@ -103,7 +103,7 @@ type got struct {
 	body   string
 }
 
-// receiver is a server that takes webhooks and answers as status says.
+// receiver is a server that accepts webhooks and responds with status.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// Content is the content of a request and its answer, in the form of the conventions.
+// Content is the content of a request and its response, in the form of the conventions.
 type Content struct {
 	attrs  attrs  // of the request's parameters
 	texts  attrs  // messages, instructions, tools
@@ -50,7 +50,7 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(p))
 }
 
-// Message is one message. Only answers have a Finish.
+// Message is one message. Only responses have a Finish.
 type Message struct {
 	Role   string `json:"role"`
 	Parts  []Part `json:"parts"`
@@ -241,7 +241,7 @@ func inputOf(o object) []Message {
 	return nil
 }
 
-// outputOf is the content of an answer.
+// outputOf is the content of a response.
 func outputOf(o object) (out []Message) {
 	choices, _ := o["choices"].([]any)
 	for _, it := range choices {

@@ -49,7 +49,7 @@ const (
 	maxSpans = 500              // of one request
 	rest     = 30 * time.Second // how long a destination gets nothing after it failed
 	patience = 5 * time.Second  // for one request
-	maxBack  = 64 << 10         // of an answer that is read
+	maxBack  = 64 << 10         // of a response that is read
 	atOnce   = 8                // requests under way
 )
 

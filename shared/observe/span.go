@@ -172,7 +172,7 @@ func fromMetadata(metadata map[string]string, names ...string) string {
 var outputTypes = map[string]string{"imageGenerate": "image", "imageEdit": "image", "imageVariation": "image", "createSpeech": "speech"}
 
 // guardSpan is the span of a guardrail. When it began is not recorded, so a guardrail
-// before the answer is put at the start of the request, and one after it at its end.
+// before the response is put at the start of the request, and one after it at its end.
 func guardSpan(of *otlp.Span, r *usage.Record, n int) otlp.Span {
 	g := &r.Guards[n]
 	duration := min(time.Duration(g.LatencyMS)*time.Millisecond, of.End.Sub(of.Start))

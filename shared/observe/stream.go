@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// gather puts the events of a stream together into the answer that would have come without
+// gather puts the events of a stream together into the response that would have come without
 // a stream; nil if it understands nothing.
 func gather(stream []byte) object {
 	g := gathered{}
@@ -128,7 +128,7 @@ func (g *gathered) event(e object) {
 	}
 }
 
-// object is the answer that was put together.
+// object is the response that was put together.
 func (g *gathered) object() object {
 	if g.whole != nil {
 		return g.whole

@@ -290,7 +290,7 @@ func (p *Price) unlike(other *Price) (out map[string]Tagged) {
 	return out
 }
 
-// CostUnit and PriceUnit name the units of costs and prices in answers, which are cents for
+// CostUnit and PriceUnit name the units of costs and prices in responses, which are cents for
 // historical reasons. Answers give each amount in US dollars as well; see NanoDollars.USD.
 const (
 	CostUnit  = "cents"

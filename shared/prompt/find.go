@@ -23,7 +23,7 @@ type View struct {
 	View  *resource.View
 	Scope store.Scope // of the caller
 	// User identifies the user, for experiments: the value of a key of the metadata, or for
-	// "" the user of the request. The answer is never empty.
+	// "" the user of the request. The response is never empty.
 	User func(key string) string
 }
 
@@ -57,7 +57,7 @@ func versioned[T any](decode func(resource.Record) (T, error)) func(resource.Rec
 	}
 }
 
-// missing is the one answer for prompts that do not exist, are archived, or belong to
+// missing is the one response for prompts that do not exist, are archived, or belong to
 // others.
 func missing(ref string) error {
 	return fault.Newf(fault.NotFound, "prompt", "The prompt %q or this version of it does not exist in this workspace", fault.Clip(ref, 300))

@@ -237,7 +237,7 @@ func makeFirst(ctx context.Context, r *resource.Resources, rec resource.Record, 
 }
 
 // Case is a row of a prompt's table of tests: variables, and what must hold for a model's
-// answer to them.
+// response to them.
 type Case struct {
 	Name      string                     `json:"name" min:"1" max:"128"`
 	Variables map[string]json.RawMessage `json:"variables,omitempty" max:"200"`

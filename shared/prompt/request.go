@@ -96,7 +96,7 @@ var instead = map[string]string{"max_tokens": "max_completion_tokens", "max_comp
 // Body is the body for the provider: saved parameters, model, tools and the filled-in
 // template, overridden by the caller's own members. Saved parameters that are null are left
 // out, and so is whatever the caller sets to null. Only the caller decides whether the
-// answer is a stream. The error is a *fault.Fault about the template or the variables.
+// response is a stream. The error is a *fault.Fault about the template or the variables.
 func (s *Saved) Body(q *Request, partials Partials) ([]byte, error) {
 	text := "messages"
 	if s.Compiled.Type == Completion {

@@ -159,7 +159,7 @@ func assume(t *Target, ctx context.Context, source awsKeys, region, arn, externa
 	return k, nil
 }
 
-// stsAnswer is the answer of AssumeRole: a session, or the reason for a refusal.
+// stsAnswer is the response of AssumeRole: a session, or the reason for a refusal.
 type stsAnswer struct {
 	Result struct {
 		Credentials struct {

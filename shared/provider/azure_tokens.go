@@ -213,7 +213,7 @@ func managedToken(t *Target, ctx context.Context) (string, error) {
 	})
 }
 
-// identityAnswer reads the answer of a host's identity service.
+// identityAnswer reads the response of a host's identity service.
 func identityAnswer(status int, body []byte) (string, time.Time, error) {
 	var answer struct {
 		AccessToken string      `json:"access_token"`

@@ -130,7 +130,7 @@ func (a *externalAccount) subject(ctx context.Context, rt http.RoundTripper, t *
 	return a.Source.token(raw, at)
 }
 
-// token reads the token from the answer of a source.
+// token reads the token from the response of a source.
 func (s *externalSource) token(raw []byte, at string) (string, error) {
 	token := strings.TrimSpace(string(raw))
 	if s.Format.Type == "json" {

@@ -303,7 +303,7 @@ func TestIdentitiesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestTradesThatFail keep the reason of the service and nothing else of its answer.
+// TestTradesThatFail keep the reason of the service and nothing else of its response.
 func TestTradesThatFail(t *testing.T) {
 	for _, c := range []struct {
 		name, refuse, bad, message string

@@ -152,10 +152,10 @@ func (t *Target) signer() (Signer, error) {
 	return t.Signer, nil
 }
 
-// maxTokenAnswer bounds the answer of a token endpoint, in bytes.
+// maxTokenAnswer bounds the response of a token endpoint, in bytes.
 const maxTokenAnswer = 256 << 10
 
-// tokenCall sends a request for a token and gives the answer's status and body.
+// tokenCall sends a request for a token and gives the response's status and body.
 // who names the service in errors, such as Google.
 func tokenCall(rt http.RoundTripper, req *http.Request, who string) (int, []byte, error) {
 	resp, err := rt.RoundTrip(req)

@@ -260,7 +260,7 @@ var geminis = []struct {
 	{prefix: "gemini-", thinking: chat.ThinksAdaptively, signed: true, schema: chat.SchemaNative},
 }
 
-// oldGemmas support neither tools nor a format of the answer. From the fourth generation on
+// oldGemmas support neither tools nor a format of the response. From the fourth generation on
 // they support both (Gemma's function calling guide).
 var oldGemmas = []string{"gemma-2", "gemma-3", "gemma2", "gemma3"}
 

@@ -26,7 +26,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// attempt calls the provider once. The answer is a fault, or a response with a successful
+// attempt calls the provider once. The response is a fault, or a response with a successful
 // status.
 func attempt(c *call, body []byte) answer {
 	// Charges during the attempt are recorded in it.

@@ -307,7 +307,7 @@ func guardPassed(c *call, a answer) answer {
 		resp.Body = &overheard{ReadCloser: resp.Body, ended: func(body []byte) { c.guards.Ended(kind, body) }}
 		return a
 	}
-	buf := new(buffer.Buffer) // its memory becomes part of the answer
+	buf := new(buffer.Buffer) // its memory becomes part of the response
 	if err := readWhole(&c.req, buf, resp, maxPlainAnswer); err != nil {
 		return answer{fault: fault.From(brokenAnswer(c, err, buf.B)), failed: resp.Header}
 	}

@@ -111,7 +111,7 @@ func raced(c *call, leaf *route.Leaf, body []byte) answer {
 	return r.decide(a, c.req.Since()-began)
 }
 
-// decide returns the answer of the second attempt if it is usable, else that of the first one,
+// decide returns the response of the second attempt if it is usable, else that of the first one,
 // which has ended without a win.
 func (r *race) decide(a answer, took time.Duration) answer {
 	c, status := r.first, a.status()
@@ -246,12 +246,12 @@ func (r *race) end() {
 	}
 }
 
-// usable reports whether an answer ends a race: a successful response.
+// usable reports whether a response ends a race: a successful response.
 func usable(a *answer) bool {
 	return a.fault == nil && !a.soft && (a.cached != nil || a.resp != nil && succeeded(a.status()))
 }
 
-// abandon ends an answer that is not used. A complete one was charged when it was read; of a
+// abandon ends a response that is not used. A complete one was charged when it was read; of a
 // stream, what has arrived is charged, as after a client's disconnect.
 func abandon(c *call, a *answer) {
 	c.out.patience.Stop()

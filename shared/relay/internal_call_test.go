@@ -9,7 +9,7 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// A panic in a request that no server serves is a broken answer: it does not end
+// A panic in a request that no server serves is a broken response: it does not end
 // the process that other requests run in.
 func TestAPanicOnBehalfOfSomebodyIsABrokenAnswer(t *testing.T) {
 	m := NewMux(nil, []routes.Route{{Method: http.MethodPost, Path: "/chat/completions"}}) // without a relay every walk panics

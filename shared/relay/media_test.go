@@ -26,7 +26,7 @@ var (
 	onePDF = []byte("%PDF-1.7\n1 0 obj\n")
 )
 
-// failing is a transport that gives no answer, and counts.
+// failing is a transport that gives no response, and counts.
 type failing struct{ n atomic.Int64 }
 
 func (f *failing) RoundTrip(*http.Request) (*http.Response, error) {

@@ -151,7 +151,7 @@ func attempts(c *call, leaf *route.Leaf, body []byte) answer {
 		}
 		if c.bill.ExtendReservation() != nil {
 			c.log.Retried(tried)
-			return guardOutput(c, leaf, a) // the existing answer is used: after its charge the budget allows no other
+			return guardOutput(c, leaf, a) // the existing response is used: after its charge the budget allows no other
 		}
 		a.drop()
 		if err := pause(c.relay, &c.req, &c.log, wait); err != nil {

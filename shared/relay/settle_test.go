@@ -14,7 +14,7 @@ func showSecretly(c *call) {
 	c.log.Bodies.SetExtras(record.Extras{}, secretsOf(&c.target, room[:0]))
 }
 
-// Answers that go well are searched without allocating.
+// Responses that go well are searched without allocating.
 func TestSearchingAGoodAnswerAllocatesNothing(t *testing.T) {
 	c := newCall()
 	c.target.Choice.Target.Provider, _ = provider.ByID("openai")

@@ -24,7 +24,7 @@ const maxHeld = 256 << 10
 const streamChunk = 32 << 10
 
 // open reads a stream until its first content, its end or an error. An error before any content
-// becomes the answer, with its own status, unless the head was already sent: see hold and
+// becomes the response, with its own status, unless the head was already sent: see hold and
 // passesEvents.
 func open(c *call, a *answer) {
 	hold := c.target.Choice.Leaf.Hold

@@ -72,7 +72,7 @@ func (a *answer) status() int {
 // 200, and clients get the body as of a 200.
 func succeeded(status int) bool { return status >= 200 && status <= 299 }
 
-// drop releases the connection of an unused answer.
+// drop releases the connection of an unused response.
 func (a *answer) drop() {
 	if a.resp == nil || a.whole {
 		a.resp = nil
@@ -86,7 +86,7 @@ func (a *answer) drop() {
 	a.resp = nil
 }
 
-// send sends the chosen answer to the client.
+// send sends the chosen response to the client.
 func send(c *call, a *answer) error {
 	if a.fault != nil {
 		c.reply.told, c.reply.words = a.failed, a.words

@@ -15,13 +15,13 @@ func (s *circuit) probing(now time.Time) bool { return s.mine && now.Before(s.pr
 type Breaker struct {
 	Threshold  int     // failures that open it; 0: only the rate counts
 	ByRate     bool    // Percentage is set
-	Percentage float64 // percentage of failures among all answers that opens it
-	Minimum    int     // answers that are needed before the rate counts
+	Percentage float64 // percentage of failures among all responses that opens it
+	Minimum    int     // responses that are needed before the rate counts
 	Cooldown   time.Duration
 	Codes      []int // statuses that are failures; nil: 500 and above
 }
 
-// Failure reports whether an answer counts as a failure.
+// Failure reports whether a response counts as a failure.
 func (b *Breaker) Failure(status int) bool {
 	if b.Codes == nil {
 		return status >= 500
@@ -49,7 +49,7 @@ type Breakers interface {
 	Claim(path string, b *Breaker) bool
 	// Release gives back a probe that was not made.
 	Release(path string)
-	// Record counts the answer of a target. probe: the caller had claimed the probe.
+	// Record counts the response of a target. probe: the caller had claimed the probe.
 	Record(path string, b *Breaker, status int, probe bool)
 }
 

@@ -25,7 +25,7 @@ func newFigures() *figures {
 	return f
 }
 
-// request takes one request through the tree; answer is what a provider does.
+// request takes one request through the tree; response is what a provider does.
 func (f *figures) request(t testing.TB, tree *Tree, ctx Context, answer func(slug string) (int, time.Duration)) (slugs []string, w *Traversal) {
 	t.Helper()
 	ctx.Measures = f.Measures

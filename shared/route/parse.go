@@ -208,7 +208,7 @@ func snake(key string) string {
 	return b.String()
 }
 
-// parseStreamParam requires true or false, because the answer follows
+// parseStreamParam requires true or false, because the response follows
 // override_params.stream and default_params.stream.
 func parseStreamParam(r *reader, v value, params []Param) {
 	for _, p := range params {

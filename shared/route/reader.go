@@ -26,7 +26,7 @@ type value struct {
 
 //go:noinline
 func (r *reader) add(path, format string, args ...any) {
-	const most = 100 // a hostile config must not cause a huge answer
+	const most = 100 // a hostile config must not cause a huge response
 	if len(r.details) < most {
 		r.details = append(r.details, fault.Detail{Field: path, Message: fmt.Sprintf(format, args...)})
 	}

@@ -2,7 +2,7 @@ package route
 
 import "testing"
 
-// TestBreakersObserveTheEndOfStreams: an answer that is still coming is judged when
+// TestBreakersObserveTheEndOfStreams: a response that is still coming is judged when
 // it has ended, for its target and for the strategies around it.
 func TestBreakersObserveTheEndOfStreams(t *testing.T) {
 	tree := compile(t, guardedFallback, Strict)

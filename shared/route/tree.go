@@ -72,7 +72,7 @@ type Leaf struct {
 	Breaker *Breaker // nil: none
 	// PromptCache adds markers for the provider's prompt cache; nil: off.
 	PromptCache *PromptCache
-	Timeout     time.Duration // from sending to the beginning of the answer; 0: none
+	Timeout     time.Duration // from sending to the beginning of the response; 0: none
 	FirstToken  time.Duration // from sending to the first content of a stream; 0: none
 	Idle        time.Duration // between two reads of a stream after that; 0: none
 	Hold        time.Duration // how long the beginning of a stream is held for its first content

@@ -32,15 +32,15 @@ type EarlierDecisions interface {
 	Measured(path, by string) (index int, ok bool)
 }
 
-// Outcome is the answer of the target that was tried last.
+// Outcome is the response of the target that was tried last.
 type Outcome struct {
 	Status    int
 	Exception bool // made inside the gateway: no other target is tried
 	// Rejected: the gateway rejected the target before anything was sent. That is handled like a
 	// response, but does not affect the target's health.
 	Rejected bool
-	Final    bool // the answer has begun to be sent: no other target can be tried
-	// Pending: the answer has begun well and is still being read. Walk.Settle reports it to
+	Final    bool // the response has begun to be sent: no other target can be tried
+	// Pending: the response has begun well and is still being read. Walk.Settle reports it to
 	// the breakers when its end is known.
 	Pending bool
 	// Latency is the time of the response: to the first content of a stream, else to its
@@ -162,7 +162,7 @@ func (w *Traversal) Next(prev Outcome) (*Leaf, *fault.Fault) {
 				return w.descend(child, probe)
 			}
 		}
-		// The answer of a child strategy is the answer of its node.
+		// The response of a child strategy is the response of its node.
 		w.report(top.n, top.probe, prev)
 		w.stack = w.stack[:len(w.stack)-1]
 	}

@@ -150,7 +150,7 @@ func randomNode(t *rapid.T, depth int) map[string]any {
 	return map[string]any{"strategy": map[string]any{"mode": rapid.SampledFrom([]string{"single", "loadbalance", "fallback"}).Draw(t, "mode")}, "targets": children}
 }
 
-// TestEveryWalkEnds: whatever the tree, the draws and the answers are, a walk
+// TestEveryWalkEnds: whatever the tree, the draws and the responses are, a walk
 // tries each leaf at most once, in the order of the config, and stops at the
 // first success.
 func TestEveryWalkEnds(t *testing.T) {

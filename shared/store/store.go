@@ -83,7 +83,7 @@ type Store interface {
 type Table interface {
 	// Get reads a row; ok is false when it is absent or expired.
 	Get(ctx context.Context, key Key, consistent bool) (item Item, ok bool, err error)
-	// GetMany reads rows, consistently; absent ones are missing in the answer.
+	// GetMany reads rows, consistently; absent ones are missing in the response.
 	GetMany(ctx context.Context, keys []Key) (map[Key]Item, error)
 	// Put writes a complete row if all conditions hold.
 	Put(ctx context.Context, row Row, conds ...Cond) error
@@ -211,7 +211,7 @@ type Query struct {
 	Eventual bool
 }
 
-// Page is one answer of a query. Next is empty at the end, otherwise the After of the next
+// Page is one response of a query. Next is empty at the end, otherwise the After of the next
 // page. That page may be empty: a full page does not know whether it is the last.
 type Page struct {
 	Rows  []Row

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Errors of requests that no store accepts, and of answers that did not come.
+// Errors of requests that no store accepts, and of responses that did not come.
 var (
 	// ErrInvalid is a request that breaks a rule of this package: an empty key, a value of an
 	// unsupported type, two changes of one path, adding to a text.

@@ -22,8 +22,8 @@ func (h *installation) sendChat(key string, headers map[string]string) *httptest
 	return w
 }
 
-// The organization sets how long a cached answer is used if a config does not say so, and
-// the most that a config may say. A change also applies to answers that are cached already.
+// The organization sets how long a cached response is used if a config does not say so, and
+// the most that a config may say. A change also applies to responses that are cached already.
 func TestTheOrganisationBoundsTheCache(t *testing.T) {
 	at := time.Now()
 	h := newInstallationAt(t, func() time.Time { return at })

@@ -23,7 +23,7 @@ const Path = "/mcp"
 // Bounds.
 const (
 	pageSize  = 60
-	maxAnswer = 200_000 // bytes of the answer of a tool
+	maxAnswer = 200_000 // bytes of the response of a tool
 )
 
 // Server is the administration as a server of the protocol.
@@ -215,7 +215,7 @@ func (v *visit) list() (any, error) {
 	return v.result(out), nil
 }
 
-// use calls a tool. A refusal of the API is an answer of the tool.
+// use calls a tool. A refusal of the API is a response of the tool.
 func (v *visit) use() (any, error) {
 	name := v.req.Text("name")
 	n := slices.IndexFunc(v.tools, func(t Tool) bool { return t.Name == name })

@@ -42,7 +42,7 @@ const maxName = 256
 // of its description.
 type Exchange struct {
 	ID      string    // of the client's choice; "": none
-	Created time.Time // when it began; zero: its answer has just come
+	Created time.Time // when it began; zero: its response has just come
 
 	URL, Method, Provider           string
 	RequestHeaders, ResponseHeaders map[string]string
@@ -176,7 +176,7 @@ func (m *Maker) count(r *usage.Record, x *Exchange) {
 	r.Priced = r.Priced || seen.Endpoint == "" // it cost nothing
 }
 
-// price finds what the usage costs. What a provider charges for an answer that failed is
+// price finds what the usage costs. What a provider charges for a response that failed is
 // not known.
 func (m *Maker) price(r *usage.Record, x *Exchange, seen *ReportedUsage, got *chat.Meter) {
 	r.RequestModel = fault.Clip(seen.RequestedModel, maxName)
@@ -385,7 +385,7 @@ func event(data []byte) []byte {
 	return append(append(out, data...), "\n\n"...)
 }
 
-// events are the pieces of a streamed answer: a list of them, or the text of
+// events are the pieces of a streamed response: a list of them, or the text of
 // server-sent events; ok is false for other bodies.
 func events(body []byte) (pieces [][]byte, ok bool) {
 	body = bytes.TrimSpace(body)

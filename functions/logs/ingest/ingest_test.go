@@ -181,7 +181,7 @@ func TestUnstorableRequestsAreReported(t *testing.T) {
 	}
 }
 
-// Whatever an answer is, reading it ends, and nothing in it counts below nothing.
+// Whatever a response is, reading it ends, and nothing in it counts below nothing.
 func FuzzMeter(f *testing.F) {
 	for _, s := range []string{`{"usage":{"prompt_tokens":1}}`, `[{"type":"message_start"},{"usage":1}]`, `"data: {}\n\nevent: x\ndata: [DONE]"`, `{"type":"a\nb"}`, `[]`, `{"usageMetadata":{}}`, `{"stopReason":"x","output":{}}`} {
 		f.Add([]byte(s))

@@ -131,7 +131,7 @@ func (out *Report) others(statuses map[int]int, expected ...int) {
 	}
 }
 
-// The budget is a dollar; each answer has so many words that all requests together would
+// The budget is a dollar; each response has so many words that all requests together would
 // cost about three.
 const (
 	dollars      = 1

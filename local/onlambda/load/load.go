@@ -114,7 +114,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	out.Elapsed = time.Since(begun)
 	out.ColdStarts, out.Throttled = r.shim.Started(ctx, function), int(r.throttled.Load())
 	out.Actions, out.Refused = r.recorder.Actions(function), r.recorder.Denied()
-	// A request's usage event is sent after the last byte of the answer: closing waits for
+	// A request's usage event is sent after the last byte of the response: closing waits for
 	// it.
 	if err := r.closeShim(); err != nil {
 		return nil, err

@@ -4,7 +4,7 @@
 // The request body is read completely before it is sent on. If it were passed through as it
 // arrives, a fast upstream could answer before the transport has seen the end of the body.
 // By then the server has closed that body; the transport takes this for a failed write and
-// closes the upstream connection in the middle of the answer.
+// closes the upstream connection in the middle of the response.
 package main
 
 import (

@@ -116,7 +116,7 @@ func (w *worker) exchange() (first time.Time, err error) {
 	return first, nil
 }
 
-// head is what the head of an answer states about its body.
+// head is what the head of a response states about its body.
 type head struct {
 	status  string
 	length  int // -1: unknown
@@ -210,7 +210,7 @@ func (w *worker) readChunked() (first time.Time, err error) {
 	}
 }
 
-// check checks every answer cheaply, and decodes one in 64.
+// check checks every response cheaply, and decodes one in 64.
 func (w *worker) check(k int64) error {
 	full := k%64 == 0
 	switch w.spec.Kind {

@@ -2,7 +2,7 @@
 // and measures it from the client's side.
 //
 // It reads and writes HTTP by hand over plain TCP, so that it takes little of the machine
-// that it shares with what it measures. Every answer is checked. It sends only to loopback
+// that it shares with what it measures. Every response is checked. It sends only to loopback
 // addresses.
 package loadgen
 
@@ -24,7 +24,7 @@ type Spec struct {
 	URL     string
 	Headers map[string]string
 	Body    []byte // Nonce, where it occurs, is replaced in every request
-	Kind    string // chat, stream or embeddings: how an answer is checked
+	Kind    string // chat, stream or embeddings: how a response is checked
 	Chunks  int    // content chunks that a stream must contain
 	// Keys take turns in the place of the header value that is Keys[0]; all are as long.
 	Keys []string

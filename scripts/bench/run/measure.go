@@ -165,7 +165,7 @@ type coldStart struct {
 }
 
 // coldStarts starts the gateway n times, with the arguments that each returns, and sends
-// requests until one gets a good answer.
+// requests until one gets a good response.
 func coldStarts(ctx context.Context, n int, binary string, args func(i int) []string, upstream string) ([]coldStart, error) {
 	var all []coldStart
 	for i := 0; i < n && ctx.Err() == nil; i++ {

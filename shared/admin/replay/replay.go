@@ -1,5 +1,5 @@
-// Package replay stores the first answer of a call, so that the same call again returns it
-// instead of acting twice. An answer is encrypted under a key that is derived from the
+// Package replay stores the first response of a call, so that the same call again returns it
+// instead of acting twice. A response is encrypted under a key that is derived from the
 // caller's credential, which is stored nowhere: only the same caller can read it, and no
 // function needs a key of a vault for it.
 package replay
@@ -20,7 +20,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Lifetimes of answers.
+// Lifetimes of responses.
 const (
 	// Window is how long a call without an idempotency key counts as repeated.
 	Window = time.Minute
@@ -28,7 +28,7 @@ const (
 	KeyedWindow = 24 * time.Hour
 	// maxRun is how long a call may run. One that takes longer has died.
 	maxRun = 30 * time.Second
-	// MaxResponse is the maximum size of a stored answer, in bytes.
+	// MaxResponse is the maximum size of a stored response, in bytes.
 	MaxResponse = 128 << 10
 )
 
@@ -77,7 +77,7 @@ type Record struct {
 	Rev                 int64
 }
 
-// Response is a stored answer. One without a status was lost: the call made its change, and
+// Response is a stored response. One without a status was lost: the call made its change, and
 // failed afterwards.
 type Response struct {
 	Status      int         `json:"status"`
@@ -101,7 +101,7 @@ var (
 	attrDone = store.At("done") // whether it has ended
 )
 
-// Calls stores answers of calls. The zero value of Now is not usable.
+// Calls stores responses of calls. The zero value of Now is not usable.
 type Calls struct {
 	Table store.Table // control
 	Now   func() time.Time
@@ -114,7 +114,7 @@ type Run struct {
 	id    string
 }
 
-// Begin returns the answer of the first call, or a Run if this is the first one: exactly one
+// Begin returns the response of the first call, or a Run if this is the first one: exactly one
 // of both without an error. run is a unique id.
 func (s *Calls) Begin(ctx context.Context, c Call, run string) (*Response, *Run, error) {
 	now := s.Now()
@@ -147,7 +147,7 @@ func (s *Calls) Begin(ctx context.Context, c Call, run string) (*Response, *Run,
 	return nil, nil, ErrRunning
 }
 
-// Replace begins a call again although it has an answer that no longer counts.
+// Replace begins a call again although it has a response that no longer counts.
 func (s *Calls) Replace(ctx context.Context, c Call, run string) (*Run, error) {
 	if err := s.Table.Delete(ctx, c.rowKey()); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (s *Calls) Replace(ctx context.Context, c Call, run string) (*Run, error) {
 	return r, err
 }
 
-// End stores the answer of the run.
+// End stores the response of the run.
 func (r *Run) End(ctx context.Context, a Response) error {
 	sealed, err := seal(&r.call, &a)
 	if err != nil {

@@ -55,7 +55,7 @@ func (u Users[T]) Routes() []admin.Route {
 	return append(get, put)
 }
 
-// Done is the answer {"success":true}.
+// Done is the response {"success":true}.
 var Done = admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}})
 
 func (u Users[T]) schema() admin.Schema {

@@ -57,7 +57,7 @@ var (
 		"id": {"type": "string"}, "enabled": {"type": "boolean"}, "status": {"type": "string"},
 		"created_at": {"type": []string{"string", "null"}, "format": "date-time"}, "last_updated_at": {"type": []string{"string", "null"}, "format": "date-time"},
 	})
-	// GlobalSchema is the member global_workspace_access of answers.
+	// GlobalSchema is the member global_workspace_access of responses.
 	GlobalSchema = admin.Closed(map[string]admin.Schema{"enabled": {"type": "boolean"}})
 	listSchema   = admin.Schema{"anyOf": []any{
 		admin.Closed(map[string]admin.Schema{"workspaces": {"type": "array", "items": entrySchema}, "global_workspace_access": GlobalSchema}),
@@ -65,7 +65,7 @@ var (
 	}}
 )
 
-// Global is the member global_workspace_access of an answer.
+// Global is the member global_workspace_access of a response.
 func Global(w *access.Workspaces) admin.Members { return admin.Members{"enabled": w.Global} }
 
 // Count is how many live workspaces have access to a record.
@@ -119,7 +119,7 @@ func (w Workspaces[T]) list(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-// shown is an entry of the answer. A workspace sees itself by its slug, the organization
+// shown is an entry of the response. A workspace sees itself by its slug, the organization
 // sees workspaces by id.
 func shown(c *admin.Call, ws *resource.Row, own access.Workspace) admin.Members {
 	id := ws.ID

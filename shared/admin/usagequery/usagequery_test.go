@@ -12,7 +12,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// echo is a route that answers with what it understood.
+// echo is a route that responds with what it understood.
 func echo() admin.Family {
 	return admin.Family{Name: "echo", Doc: "Echo.", Routes: []admin.Route{{
 		Method: "GET", Path: "/echo", Name: "echo", Doc: "Echo.", Scopes: []string{"analytics.view"}, Level: admin.InEither,

@@ -35,9 +35,9 @@ import (
 
 // Options are what differs between hosts.
 type Options struct {
-	// RecordAfterBody writes the books after the answer has ended (Lambda).
+	// RecordAfterBody writes the books after the response has ended (Lambda).
 	RecordAfterBody bool
-	// Drain is how long an answer is read on after its client went; 0: 30 s.
+	// Drain is how long a response is read on after its client went; 0: 30 s.
 	Drain time.Duration
 	// Faults is called with failures that no caller sees; nil: they are logged.
 	Faults func(where string, err error)
@@ -68,7 +68,7 @@ func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
 // reloadVectors is how long a vector that another process has added may stay unseen.
 const reloadVectors = 30 * time.Second
 
-// NewCache is the cache of answers; vectors is nil for an index in the tables.
+// NewCache is the cache of responses; vectors is nil for an index in the tables.
 func NewCache(c *app.Core, vectors cache.VectorIndex) *cache.Cache {
 	if vectors == nil {
 		flat := cache.FlatOptions{Store: c.Store, Sealer: c.Sealer, Now: c.Now, Reload: reloadVectors}

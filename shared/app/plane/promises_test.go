@@ -51,9 +51,9 @@ var (
 	several   = []string{`"n":2`, `"candidateCount":2`, `"numGenerations":2`, `"num_generations":2`}
 )
 
-// TestPromisesAreForwardedOrRejected: a member that shapes the answer reaches the provider in the
+// TestPromisesAreForwardedOrRejected: a member that shapes the response reaches the provider in the
 // provider's own form or by a hidden tool, or the request is rejected and the field named.
-// The member is never left out, because the answer would look correct.
+// The member is never left out, because the response would look correct.
 func TestPromisesAreForwardedOrRejected(t *testing.T) {
 	dialects := map[string]chat.Provider{}
 	for _, d := range Dialects() {

@@ -92,7 +92,7 @@ func conversation(op provider.Operation) bool {
 	return op.IsNative()
 }
 
-// listed reports whether an answer is turned into the clients' shape by its members, in any
+// listed reports whether a response is turned into the clients' shape by its members, in any
 // dialect.
 func listed(op provider.Operation) bool { return op == provider.ModelsList }
 

@@ -84,7 +84,7 @@ func TestAServiceThatRefusesIsAnError(t *testing.T) {
 	}
 }
 
-// Matches beyond the first page of an answer count too, up to what was asked for.
+// Matches beyond the first page of a response count too, up to what was asked for.
 func TestAllPagesOfAnAnswerAreRead(t *testing.T) {
 	s, x := serve(t)
 	b := cache.Bucket{Scope: store.Scope{Org: "o", Workspace: "w"}, ID: "b"}

@@ -22,7 +22,7 @@ var _ chat.Provider = Complete{}
 // Name implements chat.Dialect.
 func (Complete) Name() string { return "ai21.complete" }
 
-// maxResults is how many answers one request gives.
+// maxResults is how many responses one request gives.
 const maxResults = 16
 
 // passed are members that only this provider knows.

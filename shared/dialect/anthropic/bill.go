@@ -66,14 +66,14 @@ func (c *counts) readCredit(d *wire.Decoder) {
 // as reads.
 const creditShown = true
 
-// ending is how an answer ended, which the bill depends on besides usage.
+// ending is how a response ended, which the bill depends on besides usage.
 type ending struct{ stop, category string }
 
 // chargedRefusals are the categories of refusals that are charged although nothing was put
 // out. All others are free.
 var chargedRefusals = map[string]bool{"bio": true, "frontier_llm": true, "reasoning_extraction": true}
 
-// free reports whether an answer costs nothing: it was rejected before any output.
+// free reports whether a response costs nothing: it was rejected before any output.
 func (e ending) free(u *pricing.Usage) bool {
 	return e.stop == "refusal" && u.OutputTokens() == 0 && !chargedRefusals[e.category]
 }
@@ -124,7 +124,7 @@ func (c *counts) billRounds(u *pricing.Usage, s *chat.PriceFacts) {
 	}
 }
 
-// attempt reports whether a model was to answer in this round.
+// attempt reports whether a model was to respond in this round.
 func (r *round) attempt() bool { return r.kind == "message" || r.kind == "fallback_message" }
 
 // lastAttempt is the index of the last fallback; -1 when none was needed.

@@ -89,7 +89,7 @@ func FuzzCompletionRequest(f *testing.F) {
 	})
 }
 
-// FuzzResponse reads any bytes as an answer of both dialects and writes it in
+// FuzzResponse reads any bytes as a response of both dialects and writes it in
 // the other.
 func FuzzResponse(f *testing.F) {
 	golden.Seeds(f, "*", "upstream_response.json")

@@ -118,7 +118,7 @@ func stopDetails(d *wire.Decoder) (explanation, category string) {
 	return explanation, category
 }
 
-// decodeBlock reads one content block of an answer.
+// decodeBlock reads one content block of a response.
 func decodeBlock(d *wire.Decoder) chat.Part {
 	if d.Kind() != wire.KindObject {
 		d.Skip()

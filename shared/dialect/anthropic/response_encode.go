@@ -12,7 +12,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// encodeResponse writes a message. A client of this dialect reads one answer.
+// encodeResponse writes a message. A client of this dialect reads one response.
 func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	c := &chat.Choice{}
 	if len(r.Choices) > 0 {
@@ -303,7 +303,7 @@ func (CountTokens) DecodeError(status int, h http.Header, body []byte) *fault.Fa
 }
 
 // CheckCount tests the bounds of a body of /messages/count_tokens: those of a message,
-// except that the answer needs no bound.
+// except that the response needs no bound.
 func CheckCount(body []byte) error {
 	var c chat.Checked
 	return checkBody(body, &c, false)

@@ -23,7 +23,7 @@ type streamDecoder struct {
 	calls    int           // tool calls that the client sees
 	hidden   bool          // the hidden tool was called
 
-	// How the answer ended. This is only forwarded when the stream is complete, so that a
+	// How the response ended. This is only forwarded when the stream is complete, so that a
 	// stream that breaks off does not look like a success.
 	native, sequence, explanation string
 	category                      string // of a refusal
@@ -296,7 +296,7 @@ func (s *streamDecoder) count() {
 	s.u.bill(ending{s.native, s.category}, &s.m.Usage, &s.m.PriceFacts)
 }
 
-// stop returns the end of the answer.
+// stop returns the end of the response.
 func (s *streamDecoder) stop(emit func(*chat.Delta) error) error {
 	stop := stopReason(s.native)
 	if stop == chat.StopToolCalls && s.hidden && s.calls == 0 {

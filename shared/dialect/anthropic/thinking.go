@@ -94,7 +94,7 @@ func planBudget(e *requestEncoder, r chat.Reasoning) {
 		}
 		return
 	}
-	// Only an effort was given: the bound that the client set is for the answer.
+	// Only an effort was given: the bound that the client set is for the response.
 	e.think.Budget = effortBudget(r.Effort)
 	if e.think.Budget >= e.maxTokens {
 		e.maxTokens += e.think.Budget

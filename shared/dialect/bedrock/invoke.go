@@ -36,7 +36,7 @@ const (
 // EncodeRequest implements chat.RequestWriter.
 func (Invoke) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	for _, x := range r.Extra {
-		// An answer that no guardrail has seen must not look like one that passed it.
+		// A response that no guardrail has seen must not look like one that passed it.
 		if strings.HasPrefix(x.Name, "guardrailConfig") || strings.HasPrefix(x.Name, "guardrail_config") {
 			return dst, fault.Invalid(x.Name, "%s is not accepted by this model; use a model that is served by Converse", x.Name)
 		}
@@ -129,7 +129,7 @@ func encodeJurassic(o *upstream.Object, r *chat.Request, loss *chat.Loss) error 
 }
 
 // atMost is the bound of output tokens, lowered to what the model can give: it rejects
-// more, and no answer can be longer.
+// more, and no response can be longer.
 func atMost(r *chat.Request, limit int64, loss *chat.Loss) chat.Opt[int64] {
 	n := r.MaxTokens
 	if n.Set && n.Value > limit {

@@ -19,14 +19,14 @@ import (
 type commandDecoder struct {
 	upstream.Stream
 	inner   []byte
-	choices int // answers that began
+	choices int // responses that began
 	ended   [maxCommandAnswers]bool
 }
 
 var _ chat.Framed = (*commandDecoder)(nil)
 
 // Parser implements chat.Framed. The end of the stream is given as an event, because the
-// counts may come after the end of the last answer.
+// counts may come after the end of the last response.
 func (*commandDecoder) Parser() chat.EventParser { return new(messages) }
 
 // messages is the parser of event-stream messages. After them it gives an
@@ -186,7 +186,7 @@ func (s *commandDecoder) answers(data []byte, emit func(*chat.Delta) error) erro
 	return nil
 }
 
-// ends returns the end of one answer, once.
+// ends returns the end of one response, once.
 func (s *commandDecoder) ends(n int, native string, emit func(*chat.Delta) error) error {
 	if s.ended[n] {
 		return nil
@@ -196,7 +196,7 @@ func (s *commandDecoder) ends(n int, native string, emit func(*chat.Delta) error
 	return s.Emit(chat.Delta{Kind: chat.DeltaStop, Choice: n, Stop: cohere.StopReason(native), Native: native}, emit)
 }
 
-// finish takes the service's counts, and marks the stream as complete if every answer has
+// finish takes the service's counts, and marks the stream as complete if every response has
 // ended. If the counts never come, the end of the stream calls it without them.
 func (s *commandDecoder) finish(u *pricing.Usage, emit func(*chat.Delta) error) error {
 	s.M.Complete = s.choices > 0

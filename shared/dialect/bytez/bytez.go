@@ -1,5 +1,5 @@
 // Package bytez is the wire of Bytez's POST /models/v2/{model}: messages of the
-// OpenAI shape, settings under params, an answer that is one message.
+// OpenAI shape, settings under params, a response that is one message.
 package bytez
 
 import (
@@ -52,7 +52,7 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *cha
 var roles = map[chat.Role]string{chat.System: "system", chat.Developer: "system", chat.User: "user", chat.Assistant: "assistant", chat.ToolRole: "user"}
 
 // DecodeResponse implements chat.ResponseReader: {error} or {output}, a message or its
-// text. The provider reports neither usage nor why an answer ended.
+// text. The provider reports neither usage nor why a response ended.
 func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
 	var parts []chat.Part

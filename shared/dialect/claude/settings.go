@@ -75,7 +75,7 @@ func Skipped(r *chat.Request, tools bool) int {
 	return max(0, n-MaxMarkers)
 }
 
-// JSON is the way in which an answer is made JSON.
+// JSON is the way in which a response is made JSON.
 type JSON uint8
 
 // The ways; the zero value is plain text.

@@ -82,7 +82,7 @@ func FuzzOwnRequest(f *testing.F) {
 	})
 }
 
-// FuzzResponse reads any bytes as an answer and as an error, and writes what it
+// FuzzResponse reads any bytes as a response and as an error, and writes what it
 // read in both shapes.
 func FuzzResponse(f *testing.F) {
 	golden.Seeds(f, "*-cohere", "upstream_response.json")

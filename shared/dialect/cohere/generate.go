@@ -20,7 +20,7 @@ var _ chat.Provider = Generate{}
 // Name implements chat.Dialect.
 func (Generate) Name() string { return "cohere.generate" }
 
-// maxGenerations is how many answers one request gives.
+// maxGenerations is how many responses one request gives.
 const maxGenerations = 5
 
 // EncodeRequest implements chat.RequestWriter.
@@ -94,7 +94,7 @@ func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, err
 	return r, nil
 }
 
-// generations reads the answers; a failed one is an error.
+// generations reads the responses; a failed one is an error.
 func generations(d *wire.Decoder, r *chat.Response) (f *fault.Fault) {
 	for i := range d.Array {
 		c := chat.Choice{Index: i, Native: "COMPLETE"}

@@ -210,7 +210,7 @@ func assistant(e *requestEncoder, m *chat.Message) error {
 	return nil
 }
 
-// encodeResponseText writes the texts and thoughts of an answer.
+// encodeResponseText writes the texts and thoughts of a response.
 func encodeResponseText(e *requestEncoder, m *chat.Message, calls bool) error {
 	var texts []string
 	thoughts := 0

@@ -198,7 +198,7 @@ func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return upstream.DecodeError(status, h, body)
 }
 
-// Failure is the fault for a finish reason that means failure: the answer is incomplete.
+// Failure is the fault for a finish reason that means failure: the response is incomplete.
 func Failure(native, message string) *fault.Fault {
 	status := http.StatusBadGateway
 	if native == "TIMEOUT" {
@@ -210,7 +210,7 @@ func Failure(native, message string) *fault.Fault {
 	return upstream.Failed(status, "", message)
 }
 
-// Failed reports whether a finish reason means that the answer failed.
+// Failed reports whether a finish reason means that the response failed.
 func Failed(native string) bool {
 	return native == "ERROR" || native == "TIMEOUT" || native == "USER_CANCEL"
 }
@@ -224,7 +224,7 @@ func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return append(dst, '}')
 }
 
-// appendStreamError writes the end of an answer that failed.
+// appendStreamError writes the end of a response that failed.
 func appendStreamError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
 	data := append([]byte(nil), `{"type":"message-end","delta":{"error":`...)
 	data = wire.AppendJSONString(data, f.Sentence())
@@ -266,7 +266,7 @@ func (c Chat) MeterResponse(body []byte) chat.Meter {
 	return chat.Meter{Usage: native, Started: true, Complete: true}
 }
 
-// ofAnswer reads the members of an answer that concern usage.
+// ofAnswer reads the members of a response that concern usage.
 func (c *counts) ofAnswer(d *wire.Decoder, outermost bool) func(string) {
 	return func(key string) {
 		switch {

@@ -50,7 +50,7 @@ func (s *streamEncoder) begin(dst []byte) []byte {
 // Append implements chat.StreamEncoder.
 func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	if d.Choice > 0 {
-		return dst // a client of this dialect reads one answer
+		return dst // a client of this dialect reads one response
 	}
 	switch d.Kind {
 	case chat.DeltaStart:

@@ -233,7 +233,7 @@ func (Converse) AppendStreamError(dst []byte, f *fault.Fault, _ *chat.Options) [
 	return wire.AppendEventStream(dst, wire.EventStreamException+event(f.Status()), w.B)
 }
 
-// MeterResponse implements chat.Passer. It also meters answers of InvokeModel, which have
+// MeterResponse implements chat.Passer. It also meters responses of InvokeModel, which have
 // the shape of their model; only Claude's shape is known.
 func (c Converse) MeterResponse(body []byte) chat.Meter {
 	r, f := decodeResponse(body, &chat.Traits{})

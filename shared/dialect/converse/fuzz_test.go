@@ -131,7 +131,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// FuzzResponse reads any bytes as an answer, and as an error.
+// FuzzResponse reads any bytes as a response, and as an error.
 func FuzzResponse(f *testing.F) {
 	golden.Seeds(f, "*-converse", "upstream_response.json")
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// refusalText is what a client reads when an answer was held back.
+// refusalText is what a client reads when a response was held back.
 const refusalText = "The answer was held back by a content filter."
 
 // stopReason reads a stopReason; a fault for one that is a failure.
@@ -33,7 +33,7 @@ func stopReason(native string) (chat.StopReason, *fault.Fault) {
 	return chat.StopUnknown, nil
 }
 
-// decodeResponse reads an answer of Converse.
+// decodeResponse reads a response of Converse.
 func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) {
 	d := wire.NewDecoder(body)
 	r := &chat.Response{Choices: make([]chat.Choice, 1)}
@@ -139,7 +139,7 @@ func readOutput(d *wire.Decoder, c *chat.Choice, t *chat.Traits) (found bool) {
 	return found
 }
 
-// decodeBlock reads one content block of an answer.
+// decodeBlock reads one content block of a response.
 func decodeBlock(d *wire.Decoder, t *chat.Traits) chat.Part {
 	if d.Kind() != wire.KindObject {
 		d.Skip()

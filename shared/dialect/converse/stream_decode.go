@@ -107,7 +107,7 @@ func (s *streamDecoder) begin(emit func(*chat.Delta) error) error {
 	return emit(&s.out)
 }
 
-// stop returns the end of the answer; the usage comes after it.
+// stop returns the end of the response; the usage comes after it.
 func (s *streamDecoder) stop(emit func(*chat.Delta) error) error {
 	d := &s.d
 	sequence := ""

@@ -86,7 +86,7 @@ func nested(outer, inner string, raw []byte) func(w *upstream.Object) {
 // Append implements chat.StreamEncoder.
 func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	if d.Choice > 0 {
-		return dst // a client of this dialect reads one answer
+		return dst // a client of this dialect reads one response
 	}
 	switch d.Kind {
 	case chat.DeltaStart:
@@ -163,7 +163,7 @@ func (s *streamEncoder) Error(dst []byte, f *fault.Fault) []byte {
 	return Converse{}.AppendStreamError(dst, f, &s.o)
 }
 
-// An image of an answer is a content block {image:{format,source:{bytes}}}. In a stream the
+// An image of a response is a content block {image:{format,source:{bytes}}}. In a stream the
 // format is in the start of the block, and its bytes are in one or more deltas (ImageBlockStart
 // and ImageBlockDelta of the AWS SDK for JavaScript 3, 2026-11-29).
 

@@ -15,7 +15,7 @@ func planFormat(e *requestEncoder) (err error) {
 	return err
 }
 
-// outputConfig writes the schema of the answer. The wire takes it as text.
+// outputConfig writes the schema of the response. The wire takes it as text.
 func outputConfig(e *requestEncoder) {
 	if e.format != claude.Native {
 		return

@@ -28,7 +28,7 @@ type Vector struct {
 	Raw   []byte
 }
 
-// Append writes the client's answer: {"object":"list","data":[...],"model":...,
+// Append writes the client's response: {"object":"list","data":[...],"model":...,
 // "usage":{"prompt_tokens":n,"total_tokens":n}}. Vectors must be one for each
 // input. Usage is estimated when the provider reports none.
 func (a *Response) Append(dst []byte, req *chat.TranslatorRequest) ([]byte, chat.Meter, error) {

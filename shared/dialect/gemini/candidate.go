@@ -19,7 +19,7 @@ type candidate struct {
 	logprobs []byte
 	extra    []chat.Field
 	searches int64
-	// grounding is groundingMetadata: what the answer rests on.
+	// grounding is groundingMetadata: what the response rests on.
 	grounding []byte
 }
 
@@ -76,7 +76,7 @@ func (c *candidate) storeField(field string, raw []byte) {
 	}
 }
 
-// searches counts the searches that an answer is based on.
+// searches counts the searches that a response is based on.
 func searches(grounding []byte) (n int64) {
 	d := wire.NewDecoder(grounding)
 	for key := range d.Object {

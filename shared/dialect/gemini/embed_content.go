@@ -116,7 +116,7 @@ func (VertexEmbedContent) DecodeResponse(dst, answer []byte, _ http.Header, a *c
 	return out, "", m, err
 }
 
-// embedded appends the client's answer where the vector is in a member, with the token
+// embedded appends the client's response where the vector is in a member, with the token
 // counts beside it.
 func embedded(dst, answer []byte, a *chat.TranslatorRequest, member string, read func(*wire.Decoder) []embedding.Vector) ([]byte, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
@@ -136,7 +136,7 @@ func embedded(dst, answer []byte, a *chat.TranslatorRequest, member string, read
 	return finish(dst, answer, d, &got, a)
 }
 
-// finish appends the client's answer with the vectors that d has read.
+// finish appends the client's response with the vectors that d has read.
 func finish(dst, answer []byte, d *wire.Decoder, got *embedding.Response, a *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
 	switch err := d.End(); {
 	case err != nil:

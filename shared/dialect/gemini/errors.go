@@ -159,7 +159,7 @@ func (s *errorBody) fault() *fault.Fault {
 	return f
 }
 
-// invalidAnswer is the fault for an answer that is not one.
+// invalidAnswer is the fault for a response that is not one.
 func invalidAnswer(cause error) *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", "The provider's response is not a generateContent response")
 	f.Source = fault.SourceProvider

@@ -13,14 +13,14 @@ import (
 	"gateway/shared/wire"
 )
 
-// meter reads what accounting need of answers and chunks.
+// meter reads what accounting need of responses and chunks.
 type meter struct {
 	m     chat.Meter
 	h     head
 	found int64
 }
 
-// read meters one answer or chunk; the error is that of a body that is no JSON
+// read meters one response or chunk; the error is that of a body that is no JSON
 // object.
 func (f *meter) read(body []byte) error {
 	if readError(body) != nil {
@@ -82,8 +82,8 @@ func outputLen(parts []byte) (n int64) {
 	return n
 }
 
-// meterPlain reads a plain answer: one object, the list of chunks of a stream without
-// alt=sse, or the answer of an embedding or of :predict.
+// meterPlain reads a plain response: one object, the list of chunks of a stream without
+// alt=sse, or the response of an embedding or of :predict.
 func meterPlain(body []byte) chat.Meter {
 	var f meter
 	body = bytes.TrimSpace(body)
@@ -109,7 +109,7 @@ func meterPlain(body []byte) chat.Meter {
 	return f.m
 }
 
-// noCandidates reports whether a plain answer has an empty list of candidates although its
+// noCandidates reports whether a plain response has an empty list of candidates although its
 // prompt was not blocked. The quotes of a key in a JSON string are escaped.
 func noCandidates(body []byte) bool {
 	const key = `"candidates"`
@@ -226,7 +226,7 @@ func (f *filter) End() []byte {
 	return append(bytes.TrimRight(append([]byte(nil), e.Raw...), "\r\n"), "\r\n\r\n"...)
 }
 
-// part is one part of an answer; values alias the body.
+// part is one part of a response; values alias the body.
 type part struct {
 	text       []byte // with its quotes; nil when the part is no text
 	thought    bool
@@ -350,7 +350,7 @@ func (p *part) arguments() []byte {
 	return compact(p.args)
 }
 
-// compact puts JSON on one line. The provider spreads plain answers over many lines, and an
+// compact puts JSON on one line. The provider spreads plain responses over many lines, and an
 // event of a stream must not contain a line end.
 func compact(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {

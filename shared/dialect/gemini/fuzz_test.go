@@ -123,7 +123,7 @@ func flattened(t *testing.T, up []byte) []byte {
 	return raw
 }
 
-// FuzzAnswer reads any bytes as an answer and as a stream, for both kinds
+// FuzzAnswer reads any bytes as a response and as a stream, for both kinds
 // of client: what comes out is well formed whatever went in.
 func FuzzAnswer(f *testing.F) {
 	golden.Seeds(f, "openai-gemini", "upstream_response.json")

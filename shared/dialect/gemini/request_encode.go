@@ -191,7 +191,7 @@ func dropName(e *requestEncoder, m *chat.Message) {
 	}
 }
 
-// generationConfig writes how the answer is to be made.
+// generationConfig writes how the response is to be made.
 func generationConfig(e *requestEncoder) error {
 	r := e.r
 	start := len(e.b)
@@ -250,7 +250,7 @@ func encodeLogprobs(e *requestEncoder) {
 	}
 }
 
-// encodeFormat writes the shape of the answer's text.
+// encodeFormat writes the shape of the response's text.
 func encodeFormat(e *requestEncoder) error {
 	f := &e.r.Format
 	if f.Kind == chat.FormatText {

@@ -39,7 +39,7 @@ func callStop(native string, calls int) (stop chat.StopReason, failed bool) {
 	return stop, failed
 }
 
-// head is what an answer, or a chunk of one, holds beside its candidates.
+// head is what a response, or a chunk of one, holds beside its candidates.
 type head struct {
 	id, model  string
 	blocked    string // why the prompt was not answered
@@ -47,7 +47,7 @@ type head struct {
 	counted    []byte // usageMetadata, not read yet
 	usage      counts
 	failed     bool // it contains an error object
-	known      bool // a member of an answer was seen
+	known      bool // a member of a response was seen
 }
 
 func (h *head) read(d *wire.Decoder) {
@@ -102,7 +102,7 @@ func readRepeated(d *wire.Decoder, s *string) {
 	}
 }
 
-// callIDs returns ids to calls that the provider gave none. Reading the same answer again
+// callIDs returns ids to calls that the provider gave none. Reading the same response again
 // gives the same ids.
 type callIDs struct{ answer string }
 

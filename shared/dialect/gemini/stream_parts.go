@@ -9,7 +9,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// cite returns the sources of the text, which are known only at the end of the answer.
+// cite returns the sources of the text, which are known only at the end of the response.
 func (s *streamDecoder) cite(ch *streamChoice, emit func(*chat.Delta) error) error {
 	if len(ch.grounding) == 0 || len(ch.firstText) == 0 {
 		return nil
@@ -174,7 +174,7 @@ func (s *streamDecoder) call(ch *streamChoice, p *part, signature string, emit f
 	return emit(&s.out)
 }
 
-// support is a stretch of the answer, in bytes, and the sources that it rests on.
+// support is a stretch of the response, in bytes, and the sources that it rests on.
 type support struct {
 	part, start, end int64
 	chunks           []int64

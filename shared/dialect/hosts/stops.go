@@ -6,7 +6,7 @@ import "gateway/shared/chat"
 type Stop struct {
 	Name   string
 	Reason chat.StopReason
-	// Failed reports that the host aborted: the answer is not a success, whatever was
+	// Failed reports that the host aborted: the response is not a success, whatever was
 	// sent before.
 	Failed bool
 	Host   string

@@ -15,7 +15,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// answer gathers the images of a host's answer.
+// answer gathers the images of a host's response.
 type answer struct {
 	data   []string // base64
 	urls   []string
@@ -23,7 +23,7 @@ type answer struct {
 	failed bool   // the host reports it
 }
 
-// members are the names under which a host's answer holds its images: strings,
+// members are the names under which a host's response holds its images: strings,
 // lists and objects of them.
 type members []string
 
@@ -97,7 +97,7 @@ func (m members) object(d *wire.Decoder, a *answer) {
 // blocked reports whether a finish reason means that there is no image.
 func blocked(reason string) bool { return reason == "CONTENT_FILTERED" || reason == "ERROR" }
 
-// filtered is the refusal for an answer without an image.
+// filtered is the refusal for a response without an image.
 func filtered(reason string) error {
 	status, code := http.StatusBadRequest, chat.ContentFilter
 	if reason == "ERROR" {
@@ -110,7 +110,7 @@ func filtered(reason string) error {
 	return f
 }
 
-// bare reads an answer that is the image itself; ok is false for anything else, such as
+// bare reads a response that is the image itself; ok is false for anything else, such as
 // JSON.
 func bare(body []byte, h http.Header) (a *answer, ok bool, err error) {
 	kind := h.Get("Content-Type")
@@ -127,7 +127,7 @@ func bare(body []byte, h http.Header) (a *answer, ok bool, err error) {
 	return &answer{data: []string{base64.StdEncoding.EncodeToString(body)}}, true, nil
 }
 
-// answerOf reads an answer: the image itself, or JSON that holds images under the
+// answerOf reads a response: the image itself, or JSON that holds images under the
 // names of m.
 func (m members) answerOf(body []byte, h http.Header) (*answer, error) {
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {

@@ -155,7 +155,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: any answer is images or the provider's fault, and what the client
+// FuzzAnswer: any response is images or the provider's fault, and what the client
 // gets is base64.
 func FuzzAnswer(f *testing.F) {
 	for _, s := range []string{

@@ -265,7 +265,7 @@ func (Anthropic) open(ctx context.Context, j *chat.Job, batch string) (*results,
 	return &results{src: resp.Body, read: readResult, meter: meteredBy(anthropic.Messages{})}, nil
 }
 
-// unansweredTexts explain why a request has no answer.
+// unansweredTexts explain why a request has no response.
 var unansweredTexts = map[string][2]string{
 	"expired":  {"batch_expired", "The request was not run before the batch expired."},
 	"canceled": {"batch_cancelled", "The request was not run before the batch was cancelled."},

@@ -226,7 +226,7 @@ func AppendBatchState(o *upstream.Object, s *BatchState) {
 	}
 }
 
-// answerBatch is the answer with one batch.
+// answerBatch is the response with one batch.
 func answerBatch(ctx context.Context, j *chat.Job, b *Batch) (*chat.JobResponse, error) {
 	if err := recall(ctx, j, b); err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func answerBatch(ctx context.Context, j *chat.Job, b *Batch) (*chat.JobResponse,
 	return chat.JobJSON(b.Append(nil)), nil
 }
 
-// answerBatches is the answer with a page of batches.
+// answerBatches is the response with a page of batches.
 func answerBatches(ctx context.Context, j *chat.Job, page []*Batch, more bool) (*chat.JobResponse, error) {
 	if err := recall(ctx, j, page...); err != nil {
 		return nil, err

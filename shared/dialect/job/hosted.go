@@ -194,7 +194,7 @@ func withoutModel(body []byte) ([]byte, error) {
 	return wire.Splice(nil, body, wire.DeleteKey(&w, 0)), nil
 }
 
-// readHostRow reads {custom_id, response: {status_code, body} | the answer itself,
+// readHostRow reads {custom_id, response: {status_code, body} | the response itself,
 // error}.
 func readHostRow(line []byte) (*result, error) {
 	r := &result{kind: "errored"}
@@ -247,7 +247,7 @@ func readHostRow(line []byte) (*result, error) {
 
 var responseKeys = wire.NewKeySet("status_code", "body")
 
-// modelOf is the model that an answer names; "" for none.
+// modelOf is the model that a response names; "" for none.
 func modelOf(body []byte) string {
 	var w wire.Walk
 	if modelKey.Walk(body, &w) != nil || !w.Spans[0].Present(body) {

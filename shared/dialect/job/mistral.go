@@ -311,7 +311,7 @@ func readPage(resp *http.Response, entries, next string, list any) (token string
 	return token, nil
 }
 
-// batchList answers with a page of a host's list of batches.
+// batchList responds with a page of a host's list of batches.
 func batchList[S any, P interface {
 	*S
 	batch() *Batch
@@ -329,7 +329,7 @@ func batchList[S any, P interface {
 	}
 }
 
-// tuningList answers with a page of a host's list of fine-tuning jobs.
+// tuningList responds with a page of a host's list of fine-tuning jobs.
 func tuningList[S any, P interface {
 	*S
 	tuning() *Tuning

@@ -85,7 +85,7 @@ func putParts(ctx context.Context, j *chat.Job, object, upload string, part []by
 		return err
 	}
 	respBody, err := readText(resp)
-	if err == nil && xmlText(respBody, "Code") != "" { // an error may come after the head of the answer
+	if err == nil && xmlText(respBody, "Code") != "" { // an error may come after the head of the response
 		err = upstream.Failed(http.StatusBadGateway, xmlText(respBody, "Code"), orElse(xmlText(respBody, "Message"), "The object was not written"))
 	}
 	return err
@@ -122,7 +122,7 @@ func storeError(status int, h http.Header, body []byte) *fault.Fault {
 	return chat.CompleteFault(upstream.Failed(status, code, orElse(xmlText(body, "Message"), code)), status, h)
 }
 
-// xmlText is the text of the first element with a name in a flat XML answer; ""
+// xmlText is the text of the first element with a name in a flat XML response; ""
 // for none.
 func xmlText(b []byte, name string) string {
 	_, rest, ok := strings.Cut(string(b), "<"+name+">")
@@ -185,7 +185,7 @@ func Named(id string) (string, error) {
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// unknown is the answer for ids of things that do not exist.
+// unknown is the response for ids of things that do not exist.
 func unknown(id string) error {
 	if len(id) > 128 {
 		id = id[:128] + "..."

@@ -19,7 +19,7 @@ type output struct {
 	talks  map[string]*chat.Conversation
 }
 
-// answered writes the row of an answer in the provider's dialect.
+// answered writes the row of a response in the provider's dialect.
 // inputs is how many inputs a row for embeddings had.
 func (w *output) answered(dst []byte, id, model string, body []byte, inputs int) []byte {
 	talk, err := w.talk(model)
@@ -168,7 +168,7 @@ func inputsBody(n int) []byte {
 	return []byte(`{"input":["x"` + strings.Repeat(`,"x"`, n-1) + `]}`)
 }
 
-// vectors writes the row of an answer with vectors.
+// vectors writes the row of a response with vectors.
 func (w *output) vectors(dst []byte, id, model string, talk *chat.Conversation, body []byte, inputs int) []byte {
 	req := &chat.TranslatorRequest{
 		Body: inputsBody(inputs), Model: model, Operation: "embeddings", Traits: talk.Traits, Loss: new(chat.Loss), Field: w.j.Field,

@@ -25,7 +25,7 @@ const (
 	errorsSuffix  = "_errors"
 )
 
-// maxAnswer bounds an answer that is read completely, in bytes.
+// maxAnswer bounds a response that is read completely, in bytes.
 const maxAnswer = 16 << 20
 
 // readJSON reads a response completely.
@@ -47,10 +47,10 @@ func readJSON(resp *http.Response, into any) error {
 // result is one row of results.
 type result struct {
 	id, kind   string
-	message    []byte // the answer to the request
+	message    []byte // the response to the request
 	model      string
 	inputs     int    // of a row for embeddings, if there are several
-	code, text string // why there is no answer
+	code, text string // why there is no response
 }
 
 func (r *result) good() bool { return r.kind == "succeeded" }
@@ -230,7 +230,7 @@ func (c Cohere) open(ctx context.Context, j *chat.Job, batch string) (*results, 
 }
 
 // readEmbedded reads {custom_id, text, embeddings: {type: [...]} | [...]}, and makes it the
-// answer of a request.
+// response of a request.
 func readEmbedded(line []byte) (*result, error) {
 	r := &result{kind: "errored"}
 	d := wire.NewDecoder(line)

@@ -250,7 +250,7 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 		r.j.Loss.AddResponse("functions", "the response contains tool_calls")
 	}
 	for _, name := range q.ToolNames {
-		// When the answer comes, the request that names could be mapped back with is gone.
+		// When the response comes, the request that names could be mapped back with is gone.
 		return nil, fault.Invalid("tools", "tools: the name %q is not accepted by %s", clip(name), r.j.ProviderName)
 	}
 	r.adapt(talk)

@@ -71,7 +71,7 @@ func (p *predictionJob) model() string {
 	return lastSegment(p.Model)
 }
 
-// batch is the job in OpenAI's shape. A job without counts may have both answers and
+// batch is the job in OpenAI's shape. A job without counts may have both responses and
 // failures.
 func (p *predictionJob) batch() *Batch {
 	b := &Batch{
@@ -160,7 +160,7 @@ func (v Vertex) open(ctx context.Context, j *chat.Job, batch string) (*results, 
 // maxParts bounds the objects that hold results.
 const maxParts = 10_000
 
-// parts reads the answers of several calls, sequentially, up to the first call that finds
+// parts reads the responses of several calls, sequentially, up to the first call that finds
 // nothing.
 type parts struct {
 	ctx  context.Context

@@ -85,8 +85,8 @@ func stopReason(native string) chat.StopReason {
 	return chat.StopUnknown
 }
 
-// stopAfter reads the finishReason of an answer with calls. The format COHERE has no
-// reason separate for an answer that ends in calls.
+// stopAfter reads the finishReason of a response with calls. The format COHERE has no
+// reason separate for a response that ends in calls.
 func stopAfter(native string, calls int) chat.StopReason {
 	stop := stopReason(native)
 	if stop == chat.StopEnd && calls > 0 {
@@ -95,7 +95,7 @@ func stopAfter(native string, calls int) chat.StopReason {
 	return stop
 }
 
-// failed reports whether a finishReason means that the answer failed.
+// failed reports whether a finishReason means that the response failed.
 func failed(native string) bool {
 	return native == "ERROR" || native == "USER_CANCEL" || native == "TIMEOUT" || native == "error"
 }

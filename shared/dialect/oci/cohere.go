@@ -216,7 +216,7 @@ func (e *cohereEncoder) history(turns []*chat.Message) error {
 	return nil
 }
 
-// chatbot writes an answer of the model.
+// chatbot writes a response of the model.
 func (e *cohereEncoder) chatbot(m *chat.Message) error {
 	turn := *m
 	turn.Parts = nil

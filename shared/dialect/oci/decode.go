@@ -57,7 +57,7 @@ func (c *counts) classes() (u pricing.Usage) {
 	return u
 }
 
-// message is the content of an answer or of a piece of one.
+// message is the content of a response or of a piece of one.
 type message struct {
 	text, reasoning, refusal []byte // JSON strings
 	calls                    []chat.ToolCall
@@ -208,14 +208,14 @@ func choice(d *wire.Decoder, i int, u *counts) chat.Choice {
 func (Chat) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(decoder) }
 
 // decoder reads the events of both formats. Usage may come after the finish reason, so the
-// answer ends with the stream.
+// response ends with the stream.
 type decoder struct {
 	upstream.Stream
 	u       counts
 	choices []streamed
 }
 
-// streamed is one answer of a stream.
+// streamed is one response of a stream.
 type streamed struct {
 	calls  []streamedCall
 	native string
@@ -226,13 +226,13 @@ type streamedCall struct {
 	sent bool
 }
 
-// maxChoices bounds the answers of a stream, maxCalls the calls of an answer.
+// maxChoices bounds the responses of a stream, maxCalls the calls of a response.
 const (
 	maxChoices = 128
 	maxCalls   = 1024
 )
 
-// Blocks of an answer: thoughts, text, then the calls.
+// Blocks of a response: thoughts, text, then the calls.
 const (
 	blockThinking = iota
 	blockText
@@ -298,7 +298,7 @@ func (s *decoder) Event(name string, data []byte, emit func(*chat.Delta) error) 
 	return s.forward(int(index.Value), &m, native, emit)
 }
 
-// forward forwards what an event brings for one answer.
+// forward forwards what an event brings for one response.
 func (s *decoder) forward(n int, m *message, native string, emit func(*chat.Delta) error) error {
 	for len(s.choices) <= n {
 		s.choices = append(s.choices, streamed{})
@@ -353,7 +353,7 @@ func (s *decoder) arguments(n, call int, args string, emit func(*chat.Delta) err
 	return s.Piece(chat.Delta{Kind: chat.DeltaToolArgs, Choice: n, Block: blockCalls + call, Call: call, JSON: wire.AppendJSONString(nil, args)}, emit)
 }
 
-// end ends the answers if each has given its finish reason.
+// end ends the responses if each has given its finish reason.
 func (s *decoder) end(emit func(*chat.Delta) error) error {
 	if len(s.choices) == 0 {
 		return nil

@@ -136,7 +136,7 @@ func isBase64(data string) bool {
 	return true
 }
 
-// DecodeResponse implements chat.Translator: the answer is forwarded as it is, and its
+// DecodeResponse implements chat.Translator: the response is forwarded as it is, and its
 // pages are counted.
 func (Mistral) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)

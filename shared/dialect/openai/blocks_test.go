@@ -8,7 +8,7 @@ import (
 	"gateway/shared/chat"
 )
 
-// An answer to a lenient client says all that it was made of.
+// A response to a lenient client says all that it was made of.
 func TestBlocksReadBack(t *testing.T) {
 	want := &chat.Response{ID: "x", Model: "m", Created: 7, Choices: []chat.Choice{{
 		Stop: chat.StopToolCalls, Native: "tool_calls",
@@ -40,7 +40,7 @@ func TestBlocksReadBack(t *testing.T) {
 	}
 }
 
-// Blocks of another form are omitted; the answer counts.
+// Blocks of another form are omitted; the response counts.
 func TestBlocksOfAnotherForm(t *testing.T) {
 	for _, blocks := range []string{`[1]`, `[{"type":1}]`, `{}`, `null`, `"x"`, `[]`} {
 		r, err := Chat{}.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":"kept","content_blocks":`+blocks+`},"finish_reason":"stop"}]}`), &chat.Traits{})

@@ -328,7 +328,7 @@ func (Chat) MeterResponse(body []byte) chat.Meter { return meterPlain(body, "cho
 // NewStreamFilter implements chat.Passer.
 func (Chat) NewStreamFilter(o *chat.FilterOptions) chat.StreamFilter { return newFilter(o) }
 
-// MeterEmbeddings reads what accounting need of an answer of /embeddings.
+// MeterEmbeddings reads what accounting need of a response of /embeddings.
 func MeterEmbeddings(body []byte) chat.Meter { return meterPlain(body, "data") }
 
 // Support implements chat.ResponseWriter. What has no place in the shape itself goes into

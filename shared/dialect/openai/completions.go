@@ -116,7 +116,7 @@ func (Completions) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options)
 	return appendTrailer(dst, r, o)
 }
 
-// echo is the prompt, if the client wants it before the answer.
+// echo is the prompt, if the client wants it before the response.
 func echo(o *chat.Options) string {
 	r := o.Request
 	if r == nil || r.Completion == nil || !r.Completion.Echo || len(r.Messages) == 0 {
@@ -301,7 +301,7 @@ type noted struct {
 // notes finds the notes of a choice.
 func (s *streamEncoder) notes(choice int) *noted {
 	if s.noted == nil {
-		s.noted = s.first[:0] // most answers have one choice
+		s.noted = s.first[:0] // most responses have one choice
 	}
 	for len(s.noted) <= choice {
 		s.noted = append(s.noted, noted{})

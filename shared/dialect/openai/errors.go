@@ -12,7 +12,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// decodeError reads an error answer of an OpenAI-like host: {error:{...}},
+// decodeError reads an error response of an OpenAI-like host: {error:{...}},
 // {error:"text"}, {message,...} and {detail:...} are all in use.
 func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 	p := readError(body)

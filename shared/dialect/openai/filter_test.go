@@ -9,7 +9,7 @@ import (
 	"gateway/shared/pricing"
 )
 
-// stream is what OpenAI sends for a short answer when usage was asked for.
+// stream is what OpenAI sends for a short response when usage was asked for.
 func stream(chunks int, obfuscated bool) string {
 	var b strings.Builder
 	head := `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1750000000,"model":"gpt-4o-mini-2024-07-18","service_tier":"default","system_fingerprint":"fp_1","choices":`

@@ -76,7 +76,7 @@ func (m *message) read() {
 		case "cache_control":
 			m.cache = jsonfield.CacheMarker(d)
 		case "annotations", "audio_transcript":
-			// Answers of the gateway and the provider carry them; they are not read back.
+			// Responses of the gateway and the provider carry them; they are not read back.
 		default:
 			m.q.r.Unknown(m.at, -1, key)
 		}

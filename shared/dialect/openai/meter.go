@@ -18,7 +18,7 @@ const tailWindow = 2048
 // nearWindow is how many bytes from the end usage mostly is.
 const nearWindow = 512
 
-// meterPlain reads what accounting need of a plain answer: id and model from its head,
+// meterPlain reads what accounting need of a plain response: id and model from its head,
 // usage and finish reason from its tail. outputs is the member that holds the output;
 // everything before it is the head.
 func meterPlain(body []byte, outputs string) chat.Meter {
@@ -148,7 +148,7 @@ type foundError struct{}
 
 func (*foundError) Error() string { return "openai: found" }
 
-// meterHead reads members up to outputs. An error object before it, in an answer without
+// meterHead reads members up to outputs. An error object before it, in a response without
 // outputs, becomes m.Err.
 func meterHead(d *wire.Decoder, m *chat.Meter, outputs string) {
 	for key := range d.Object {

@@ -15,7 +15,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// operationUsage is what answers of operations report, in all spellings.
+// operationUsage is what responses of operations report, in all spellings.
 type operationUsage struct {
 	Type    string  `json:"type"`
 	Input   *int64  `json:"input_tokens"`
@@ -92,7 +92,7 @@ func (a *operationAnswer) measure(m *chat.Meter) {
 	}
 }
 
-// operationAnswer is what accounting need of an answer, or of one event.
+// operationAnswer is what accounting need of a response, or of one event.
 type operationAnswer struct {
 	Type     string            `json:"type"`
 	Model    string            `json:"model"`
@@ -114,8 +114,8 @@ type operationAnswer struct {
 	} `json:"meta"`
 }
 
-// readOperation reads an answer. An answer that is not a JSON object is an error of the
-// provider. An empty answer is no error: it was forwarded unread.
+// readOperation reads a response. A response that is not a JSON object is an error of the
+// provider. An empty response is no error: it was forwarded unread.
 func readOperation(body []byte) (a operationAnswer, m chat.Meter) {
 	m.Complete, m.Started = true, true
 	if len(body) == 0 {
@@ -129,13 +129,13 @@ func readOperation(body []byte) (a operationAnswer, m chat.Meter) {
 	return a, m
 }
 
-// MeterModeration reads an answer of /moderations, which reports no usage.
+// MeterModeration reads a response of /moderations, which reports no usage.
 func MeterModeration(body []byte) chat.Meter {
 	_, m := readOperation(body)
 	return m
 }
 
-// MeterImages reads an answer of the image operations, or an event of their stream. It
+// MeterImages reads a response of the image operations, or an event of their stream. It
 // counts images, and tokens where they are reported.
 func MeterImages(body []byte) chat.Meter {
 	a, m := readOperation(body)
@@ -172,7 +172,7 @@ func MeterSpeech(body []byte) chat.Meter {
 	return m
 }
 
-// MeterTranscription reads an answer of transcriptions and translations, or an
+// MeterTranscription reads a response of transcriptions and translations, or an
 // event of their stream: tokens, or the length of the sound in seconds.
 func MeterTranscription(body []byte) chat.Meter {
 	a, m := readOperation(body)
@@ -195,7 +195,7 @@ func MeterTranscription(body []byte) chat.Meter {
 	return m
 }
 
-// MeterRerank reads an answer of /rerank: search units or tokens.
+// MeterRerank reads a response of /rerank: search units or tokens.
 func MeterRerank(body []byte) chat.Meter {
 	a, m := readOperation(body)
 	if a.Meta != nil {
@@ -217,7 +217,7 @@ func MeterRerank(body []byte) chat.Meter {
 	return m
 }
 
-// MeterOCR reads an answer of /ocr: pages.
+// MeterOCR reads a response of /ocr: pages.
 func MeterOCR(body []byte) chat.Meter {
 	a, m := readOperation(body)
 	if a.Pages != nil && a.Pages.Processed != nil {

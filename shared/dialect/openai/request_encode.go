@@ -189,7 +189,7 @@ func (e *requestEncoder) dropIf(set bool, path string) {
 	}
 }
 
-// shape writes the format of the answer and how much the model thinks before it.
+// shape writes the format of the response and how much the model thinks before it.
 func (e *requestEncoder) shape() error {
 	r := e.r
 	switch f := &r.Format; f.Kind {

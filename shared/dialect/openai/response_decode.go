@@ -13,7 +13,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// decodeResponse reads a plain answer of a chat or a text completion.
+// decodeResponse reads a plain response of a chat or a text completion.
 func decodeResponse(body []byte) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
 	r := new(chat.Response)
@@ -85,12 +85,12 @@ func invalidAnswer(cause error) *fault.Fault {
 	return upstream.Invalid("The provider's response is not a chat completion", cause)
 }
 
-// emptyAnswer is the fault for a success without any answer in it.
+// emptyAnswer is the fault for a success without any response in it.
 func emptyAnswer() *fault.Fault {
 	return upstream.Invalid("The provider's response contains no choice", nil)
 }
 
-// failedStop is the fault for an answer that the host aborted, see hosts.Stops.
+// failedStop is the fault for a response that the host aborted, see hosts.Stops.
 func failedStop(finish string) *fault.Fault {
 	return upstream.Failed(http.StatusBadGateway, finish, "The provider aborted the response with the finish reason "+strconv.Quote(finish))
 }
@@ -228,7 +228,7 @@ func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 	return refusal != ""
 }
 
-// decodeBlocks reads content_blocks as they are in an answer to a lenient client; nil when
+// decodeBlocks reads content_blocks as they are in a response to a lenient client; nil when
 // they have another form.
 func decodeBlocks(raw []byte) []chat.Part {
 	d := wire.NewDecoder(raw)

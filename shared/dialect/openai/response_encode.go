@@ -18,13 +18,13 @@ const (
 	completionPrefix = "cmpl-"
 )
 
-// envelope is what all chunks and answers of a request share.
+// envelope is what all chunks and responses of a request share.
 type envelope struct {
 	id, model string
 	created   int64
 }
 
-// newEnvelope makes the envelope of an answer; prefix is that of ids of its kind.
+// newEnvelope makes the envelope of a response; prefix is that of ids of its kind.
 func newEnvelope(id, prefix, model string, created int64, o *chat.Options) envelope {
 	e := envelope{o.ResponseID(id, prefix), model, created}
 	if e.model == "" {

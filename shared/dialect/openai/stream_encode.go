@@ -22,9 +22,9 @@ type streamEncoder struct {
 	roles   uint64 // choices that have given their role, by bit; above 63 not tracked
 	calls   uint64 // choices that had a call
 
-	hidden   bool         // the answer comes by a hidden tool
+	hidden   bool         // the response comes by a hidden tool
 	answered bool         // and has come
-	held     []chat.Delta // text beside it, given only if that answer does not come
+	held     []chat.Delta // text beside it, given only if that response does not come
 
 	noted []noted // by choice
 	first [1]noted
@@ -279,7 +279,7 @@ func (s *streamEncoder) Error(dst []byte, f *fault.Fault) []byte {
 	return appendStreamError(dst, f, &s.o)
 }
 
-// Images of an answer are in the images field of its message or delta, a list of
+// Images of a response are in the images field of its message or delta, a list of
 // {type:"image_url",image_url:{url}}: OpenAI itself has no place for them, OpenRouter and hosts
 // like it do (openrouter.ai/docs/features/multimodal/image-generation, 2026-11-29).
 

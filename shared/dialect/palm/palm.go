@@ -41,7 +41,7 @@ func (w Text) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder {
 	return upstream.NewBufferedDecoder(w, t)
 }
 
-// maxCandidates is how many answers one request gives.
+// maxCandidates is how many responses one request gives.
 const maxCandidates = 8
 
 // bounds rejects what the service rejects.

@@ -242,7 +242,7 @@ func disowned(id string) string {
 	return prefix + "_" + hex.EncodeToString(sum[:24])
 }
 
-// CreatedItems returns the ids of the items that an answer of responses or conversations has, or
+// CreatedItems returns the ids of the items that a response of responses or conversations has, or
 // one event of its stream.
 func CreatedItems(answer []byte) (ids []string) {
 	d := wire.NewDecoder(answer)

@@ -16,7 +16,7 @@ type Request struct {
 	QueryRaw  []byte // a query that is an object (an image); nil for a text
 	Documents []Document
 	TopN      chat.Opt[int64]
-	Return    bool     // the answer holds the documents
+	Return    bool     // the response holds the documents
 	Fields    []string // rank_fields: members of object documents that count
 	PerDoc    chat.Opt[int64]
 	Extra     chat.Fields // other members, in their order

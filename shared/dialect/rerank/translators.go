@@ -147,7 +147,7 @@ type Result struct {
 	Raw   []byte // the score as the provider wrote it
 }
 
-// Append writes the client's answer, the best first.
+// Append writes the client's response, the best first.
 func (a *Response) Append(dst []byte, req *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
 	r, err := Read(req.Body)
 	if err != nil {

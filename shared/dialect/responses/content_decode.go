@@ -153,7 +153,7 @@ func (it *item) part(at int) chat.Part {
 		case "prompt_cache_breakpoint":
 			p.Cache = openai.ReadBreakpoint(d, it.q.r)
 		case "annotations", "logprobs":
-			// Answers of the gateway and the provider carry them; they are not read back.
+			// Responses of the gateway and the provider carry them; they are not read back.
 		default:
 			unknown = append(unknown, string(key))
 		}

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// envelope is what all response objects of one answer share.
+// envelope is what all response objects of one response share.
 type envelope struct {
 	o       *chat.Options
 	id      string // resp_...
@@ -59,7 +59,7 @@ func (e *envelope) itemID(prefix string, index int) string {
 	return prefix + "_" + e.core + "_" + strconv.Itoa(index)
 }
 
-// outcome is the state of an answer.
+// outcome is the state of a response.
 type outcome struct {
 	status string // in_progress, completed, incomplete, failed
 	reason string // of incomplete
@@ -68,7 +68,7 @@ type outcome struct {
 	tier   string
 }
 
-// outcomeOf is the outcome of an answer that has stopped. An answer that was cut or
+// outcomeOf is the outcome of a response that has stopped. A response that was cut or
 // withheld is never complete.
 func outcomeOf(stop chat.StopReason, native string) outcome {
 	switch stop {

@@ -146,8 +146,8 @@ func FuzzRequestOfOthers(f *testing.F) {
 	})
 }
 
-// FuzzAnswer reads any bytes as an answer of this dialect, whole and as
-// a stream, and writes it for the other clients; and writes any answer of the
+// FuzzAnswer reads any bytes as a response of this dialect, whole and as
+// a stream, and writes it for the other clients; and writes any response of the
 // other providers for a client of this dialect.
 func FuzzAnswer(f *testing.F) {
 	golden.Seeds(f, "*", "upstream_response.json")

@@ -48,7 +48,7 @@ func (e *ending) stop(calls, refused bool) (stop chat.StopReason, native string)
 	return chat.StopUnknown, e.status
 }
 
-// fault is the failure that a response object reports; nil when it is an answer.
+// fault is the failure that a response object reports; nil when it is a response.
 func (e *ending) fault() *fault.Fault {
 	switch {
 	case e.failure != nil:
@@ -195,7 +195,7 @@ func decodeItem(d *wire.Decoder, c *chat.Choice, logprobs *[]byte) {
 	}
 }
 
-// outputItem is an item of an answer.
+// outputItem is an item of a response.
 type outputItem struct {
 	kind, id, callID, tool, arguments, input, encrypted string
 	parts                                               []chat.Part
@@ -292,7 +292,7 @@ func (it *outputItem) reasoned() chat.Part {
 	return chat.Part{Kind: chat.Reasoned, Origin: name, Text: strings.Join(summary, summaryBreak), Signature: signItem(it.id, it.encrypted)}
 }
 
-// meterPlain reads what accounting need of a plain answer that is forwarded.
+// meterPlain reads what accounting need of a plain response that is forwarded.
 func meterPlain(body []byte) chat.Meter {
 	m := chat.Meter{Complete: true, Started: true}
 	var e ending

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// encodeResponse writes a response. A client of this dialect reads one answer.
+// encodeResponse writes a response. A client of this dialect reads one response.
 func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	c := &chat.Choice{}
 	if len(r.Choices) > 0 {
@@ -219,7 +219,7 @@ func (w *itemWriter) call(c *chat.ToolCall) {
 	w.b = append(appendToolName(w.b, w.e.o.Request, tool), '}')
 }
 
-// close ends the list. If the answer is not complete, neither is its last item.
+// close ends the list. If the response is not complete, neither is its last item.
 func (w *itemWriter) close(status string) {
 	w.endMessage()
 	if status == "completed" || w.n == 0 || w.status < 0 {

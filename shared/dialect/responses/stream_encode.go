@@ -29,9 +29,9 @@ type streamEncoder struct {
 	stop   chat.StopReason
 	native string
 
-	hidden   bool         // the answer comes by a hidden tool
+	hidden   bool         // the response comes by a hidden tool
 	answered bool         // and has come
-	held     []chat.Delta // text beside it, given only if that answer does not come
+	held     []chat.Delta // text beside it, given only if that response does not come
 
 	early map[int][]citation.Citation // sources of a block with a text that is not open
 }
@@ -115,7 +115,7 @@ func (s *streamEncoder) begin(dst []byte) []byte {
 // Append implements chat.StreamEncoder.
 func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	if d.Choice > 0 {
-		return dst // a client of this dialect reads one answer
+		return dst // a client of this dialect reads one response
 	}
 	switch d.Kind {
 	case chat.DeltaStart:
@@ -177,7 +177,7 @@ func (s *streamEncoder) release(dst []byte) []byte {
 }
 
 // blockStop notes that no more pieces of a call or of reasoning will come. The end is
-// written when the next item begins or the answer ends, because only then it is known
+// written when the next item begins or the response ends, because only then it is known
 // whether the item is complete.
 func (s *streamEncoder) blockStop(d *chat.Delta) {
 	for _, it := range s.items {
@@ -316,7 +316,7 @@ func (s *streamEncoder) Finish(dst []byte) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// endAll ends everything that is open. If the answer is not complete, neither is its last
+// endAll ends everything that is open. If the response is not complete, neither is its last
 // item.
 func (s *streamEncoder) endAll(dst []byte, status string) []byte {
 	for i, it := range s.items {

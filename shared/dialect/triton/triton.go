@@ -54,7 +54,7 @@ func (Generate) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss 
 	return o.B, loss.Err()
 }
 
-// answer is an answer or a piece of one; an error comes alone.
+// answer is a response or a piece of one; an error comes alone.
 type answer struct {
 	model string
 	text  []byte // JSON string

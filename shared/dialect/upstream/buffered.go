@@ -11,11 +11,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// maxWhole bounds an answer that is gathered, in bytes.
+// maxWhole bounds a response that is gathered, in bytes.
 const maxWhole = 64 << 20
 
 // NewBufferedDecoder reads the plain response of a provider that does not stream, for a client that
-// wants a stream: the answer is replayed once it has come.
+// wants a stream: the response is replayed once it has come.
 func NewBufferedDecoder(w chat.ResponseReader, t *chat.Traits) chat.StreamDecoder {
 	return &whole{w: w, t: t}
 }
@@ -30,7 +30,7 @@ type whole struct {
 // Signed implements chat.StreamDecoder.
 func (s *whole) Signed() []chat.Signed { return s.signed }
 
-// Parser implements chat.Framed: the answer is one event.
+// Parser implements chat.Framed: the response is one event.
 func (*whole) Parser() chat.EventParser { return new(gather) }
 
 // Event implements chat.StreamDecoder.
@@ -152,7 +152,7 @@ func (e *Events) End(emit func(string, []byte) error) error {
 	return emit(EndOfStream, nil)
 }
 
-// Passer meters answers of d that are forwarded: by d itself if it can, otherwise by
+// Passer meters responses of d that are forwarded: by d itself if it can, otherwise by
 // decoding. It is nil for nil.
 func Passer(d chat.Provider) chat.Passer {
 	if d == nil {
@@ -174,7 +174,7 @@ func (p passer) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
 	return NewFilter(p.d.NewStreamDecoder(&chat.Traits{}))
 }
 
-// Meter reads what accounting need of a plain answer by decoding it.
+// Meter reads what accounting need of a plain response by decoding it.
 func Meter(d chat.ResponseReader, body []byte) chat.Meter {
 	r, err := d.DecodeResponse(body, &chat.Traits{})
 	if err != nil {
@@ -355,7 +355,7 @@ func (s *Stream) Text(raw []byte, emit func(*chat.Delta) error) error {
 	return s.Piece(chat.Delta{Kind: chat.DeltaText, Call: -1, JSON: raw}, emit)
 }
 
-// Stop returns the end of the one answer, once.
+// Stop returns the end of the one response, once.
 func (s *Stream) Stop(stop chat.StopReason, native string, emit func(*chat.Delta) error) error {
 	if s.stopped {
 		return nil

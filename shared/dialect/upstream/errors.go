@@ -11,7 +11,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Errors reads the error answers of a wire in any of the shapes that DecodeError
+// Errors reads the error responses of a wire in any of the shapes that DecodeError
 // knows.
 type Errors struct{}
 
@@ -20,7 +20,7 @@ func (Errors) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return DecodeError(status, h, body)
 }
 
-// DecodeError reads an error answer in any of the shapes that hosts use:
+// DecodeError reads an error response in any of the shapes that hosts use:
 // {message}, {error: text or {message,type,code,status}}, {detail: text or
 // [{loc,msg,type}]}, {errors: [text or {code,message}]}, {code,message}, or a
 // list that holds one of them. The status is the
@@ -34,7 +34,7 @@ func DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return chat.CompleteFault(Fault(p), status, h)
 }
 
-// Invalid is the fault for an answer that cannot be read.
+// Invalid is the fault for a response that cannot be read.
 func Invalid(message string, cause error) *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", message)
 	f.Source = fault.SourceProvider

@@ -88,7 +88,7 @@ func requireForwarded(t *testing.T, w chat.Provider, r *chat.Request, up []byte,
 	}
 }
 
-// FuzzWireAnswer returns any bytes to every wire as an answer, as an error and as a
+// FuzzWireAnswer returns any bytes to every wire as a response, as an error and as a
 // stream: what comes out for a client is well formed.
 func FuzzWireAnswer(f *testing.F) {
 	for _, w := range []string{"generate", "ai21", "bytez", "oci", "palm", "palmtext", "reka", "triton", "workersai", "invoke"} {

@@ -22,7 +22,7 @@ func Path(m *chat.Message, p *chat.Part) string { return m.Path(p) }
 // ReportLoss reports every member of r that is set and not in carried, by the names of the
 // OpenAI shape: temperature, top_p, top_k, frequency_penalty, presence_penalty, seed,
 // logit_bias, logprobs, stop, n, user, service_tier, tools, response_format, reasoning,
-// and those of r.Extra. It rejects what would make an answer wrong if it were ignored:
+// and those of r.Extra. It rejects what would make a response wrong if it were ignored:
 // several answers, a forced tool, a format. Model, messages, max_tokens and stream are
 // always carried.
 func ReportLoss(r *chat.Request, loss *chat.Loss, carried ...string) error {

@@ -257,7 +257,7 @@ const (
 
 // HasUnreadable reports whether a body may contain text that cannot be read: a document in a binary
 // format, or token ids instead of a text of a request. kind is as for InRequest and InResponse;
-// answer is true for a response. field names the field with token ids; it is empty for a
+// response is true for a response. field names the field with token ids; it is empty for a
 // document.
 func HasUnreadable(kind string, body []byte, answer bool) (field string, unread bool) {
 	r := reader(kind, body)

@@ -126,7 +126,7 @@ func (s *strict) client() *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// responding answers with a body.
+// responding responds with a body.
 func responding(status int, body string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -158,7 +158,7 @@ type proof struct {
 	fails  map[string]string
 	bodies map[string]string // answers; the body that comes of them, where redact is set
 	masks  map[string]string // answers; the texts that come of them, with / between, where redact is set
-	wrong  []string          // answers of status 200 that cannot be understood
+	wrong  []string          // responses of status 200 that cannot be understood
 }
 
 const (
@@ -205,7 +205,7 @@ func (p *proof) run(s *strict, more string) judge.Verdict {
 	return Makers(d)[p.id](sub.Parameters)(context.Background(), sub)
 }
 
-// TestWires asks a strict server of each vendor's shape, and has it answer in all ways.
+// TestWires asks a strict server of each vendor's shape, and has it respond in all ways.
 func TestWires(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

@@ -243,7 +243,7 @@ func TestClientHeadersAreForwarded(t *testing.T) {
 	}
 }
 
-// FuzzAnswers gives answers of vendors to all wires: whatever they are, no wire panics,
+// FuzzAnswers gives responses of vendors to all wires: whatever they are, no wire panics,
 // and one that passes has understood them.
 func FuzzAnswers(f *testing.F) {
 	for i := range proofs {

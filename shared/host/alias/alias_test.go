@@ -45,7 +45,7 @@ func TestAliasesAreChecked(t *testing.T) {
 }
 
 // aliasCase: what is sent, what the handler sees under the gateway's names, and the
-// prefix of the answer; or what is rejected.
+// prefix of the response; or what is rejected.
 var aliasCases = map[string]struct {
 	sent    http.Header
 	sees    http.Header

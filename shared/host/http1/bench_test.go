@@ -58,7 +58,7 @@ func benchmarkServe(b *testing.B, size int) {
 						b.Error(err)
 						return
 					}
-					if got += n; whole == 0 { // all answers are as long as the first, which comes at once
+					if got += n; whole == 0 { // all responses are as long as the first, which comes at once
 						whole = got
 					}
 				}

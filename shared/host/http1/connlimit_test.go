@@ -128,7 +128,7 @@ func TestConnectionsAreCountedByOrigin(t *testing.T) {
 	}
 }
 
-// TestNothingFollowsAMessageWithAnUncertainEnd: its connection ends with its answer.
+// TestNothingFollowsAMessageWithAnUncertainEnd: its connection ends with its response.
 func TestNothingFollowsAMessageWithAnUncertainEnd(t *testing.T) {
 	const chunks = "3\r\nabc\r\n0\r\n\r\n"
 	variants(t, testOptions, func(t *testing.T, o Options) {

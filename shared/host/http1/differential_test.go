@@ -17,7 +17,7 @@ import (
 
 var quietLog = log.New(io.Discard, "", 0)
 
-// reply is an answer as a client reads it.
+// reply is a response as a client reads it.
 type reply struct {
 	Status   string
 	Header   http.Header
@@ -30,8 +30,8 @@ type reply struct {
 	Informed bool
 }
 
-// replies reads the answers to requests of some methods. What follows the last
-// answer that can be read is given too.
+// replies reads the responses to requests of some methods. What follows the last
+// response that can be read is given too.
 func replies(raw []byte, methods []string) (all []reply, rest string) {
 	r := bufio.NewReader(bytes.NewReader(raw))
 	for i := 0; ; {

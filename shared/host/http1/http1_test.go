@@ -66,7 +66,7 @@ func repeat(w io.Writer, total, step int) {
 	}
 }
 
-// handlers answer in every way there is. Their names are paths.
+// handlers response in every way there is. Their names are paths.
 var handlers = map[string]http.HandlerFunc{
 	"/nothing":    func(http.ResponseWriter, *http.Request) {},
 	"/status":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) },
@@ -282,7 +282,7 @@ func talk(t testing.TB, addr string, pieces ...string) []byte {
 	defer c.Close()
 	var back bytes.Buffer
 	read := make(chan struct{})
-	go func() { // large answers and large requests pass each other
+	go func() { // large responses and large requests pass each other
 		defer close(read)
 		_, _ = io.Copy(&back, c) // a reset is as good an end
 	}()

@@ -235,7 +235,7 @@ func TestPanics(t *testing.T) {
 	eventually(t, "the connections are forgotten", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.conns) == 0 })
 }
 
-// TestLateUse: who uses a request or an answer when the handler has returned harms
+// TestLateUse: who uses a request or a response when the handler has returned harms
 // no other.
 func TestLateUse(t *testing.T) {
 	type held struct {
@@ -480,7 +480,7 @@ func TestHeadersOfAnswersDoNotReachTheNext(t *testing.T) {
 	}
 }
 
-// A handler that says so reads the body while its answer goes out, and the connection
+// A handler that says so reads the body while its response goes out, and the connection
 // serves on where all of it was read.
 func TestBodiesReadBesideTheirAnswers(t *testing.T) {
 	const size = 100_000

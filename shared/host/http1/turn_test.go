@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// answered reads one answer and gives its body.
+// answered reads one response and gives its body.
 func answered(t *testing.T, r *bufio.Reader) string {
 	t.Helper()
 	resp, err := http.ReadResponse(r, nil)
@@ -29,7 +29,7 @@ func answered(t *testing.T, r *bufio.Reader) string {
 }
 
 // TestAnEndWithARequestIsDetected: the client closes its side together with a request,
-// the first one or a later one. It sees the server's end when it has its answer, and not
+// the first one or a later one. It sees the server's end when it has its response, and not
 // only after the idle time.
 func TestAnEndWithARequestIsDetected(t *testing.T) {
 	addr, _ := ours(t, new(recorder), testOptions)

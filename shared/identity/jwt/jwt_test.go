@@ -364,7 +364,7 @@ func TestTokenOfAPlatformUserRequiresMembership(t *testing.T) {
 	}
 }
 
-// issuer answers with a key set that can be changed, and counts.
+// issuer responds with a key set that can be changed, and counts.
 type issuer struct {
 	*httptest.Server
 	answer   atomic.Pointer[func(http.ResponseWriter)]

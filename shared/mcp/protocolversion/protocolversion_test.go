@@ -32,7 +32,7 @@ func body(method, params string) string {
 }
 
 // TestRefusals: what is wrong with a message, the status and the error that say so, and
-// the id that the answer has.
+// the id that the response has.
 func TestRefusals(t *testing.T) {
 	call := body("tools/call", meta+`,"name":"t"`)
 	for _, c := range []struct {

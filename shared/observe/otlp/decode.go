@@ -378,7 +378,7 @@ func (t *ReceivedSpan) rawID(b []byte, n int) string {
 	return ""
 }
 
-// Rejected is the answer, in protobuf, to a request of which n entries were not accepted;
+// Rejected is the response, in protobuf, to a request of which n entries were not accepted;
 // it is empty if all were. The answers to both requests have the same shape.
 func Rejected(n int, why string) []byte {
 	if n == 0 {
@@ -387,5 +387,5 @@ func Rejected(n int, why string) []byte {
 	return message(nil, 1, func(b []byte) []byte { return text(number(b, 1, uint64(n)), 2, why) })
 }
 
-// RejectedStatus is a google.rpc.Status in protobuf, the answer to a rejected request.
+// RejectedStatus is a google.rpc.Status in protobuf, the response to a rejected request.
 func RejectedStatus(code int, why string) []byte { return text(number(nil, 1, uint64(code)), 2, why) }

@@ -1,7 +1,7 @@
 // Package running is the cost of running the gateway on AWS: the one table of list prices,
 // from which the prices in the README are made, and the sum of what a request used. Units
 // that a call does not report are counted by rules: a read of the tables is one unit for
-// each 4 KB of its answer, a write one for each KB that was sent, a transaction twice as
+// each 4 KB of its response, a write one for each KB that was sent, a transaction twice as
 // much.
 package running
 

@@ -24,7 +24,7 @@ type Model struct {
 	Deprecated     time.Time
 	Shutdown       time.Time
 
-	headers []header // headers for the answers that it made
+	headers []header // headers for the responses that it made
 }
 
 type header struct {

@@ -219,7 +219,7 @@ func (f *File) Close() error {
 }
 
 // do hands run to the writer and waits for its transaction. If the context ends before the
-// transaction, run does not start. After that the answer comes within milliseconds and is
+// transaction, run does not start. After that the response comes within milliseconds and is
 // waited for, so that nothing is received and then lost.
 func (f *File) do(ctx context.Context, run func() error) error {
 	if err := ctx.Err(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// maxGathered is how long an answer may be that is put together here, in bytes.
+// maxGathered is how long a response may be that is put together here, in bytes.
 const maxGathered = 1 << 16
 
 // gathered assembles a stream and returns the response in the dialect; ok is false if it cannot

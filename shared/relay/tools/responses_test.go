@@ -319,7 +319,7 @@ func TestResponsesStream(t *testing.T) {
 	}
 }
 
-// TestResponsesThatBreak: an error of the first turn is the answer, of a later one it ends
+// TestResponsesThatBreak: an error of the first turn is the response, of a later one it ends
 // the stream; so does a stream that breaks off.
 func TestResponsesThatBreak(t *testing.T) {
 	t.Parallel()

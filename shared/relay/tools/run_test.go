@@ -150,7 +150,7 @@ func result(text string) string {
 	return `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":` + string(quoted(text)) + `}]}}`
 }
 
-// plain answers with a body, events with a stream.
+// plain responses with a body, events with a stream.
 func plain(status int, body string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "application/json")

@@ -46,7 +46,7 @@ func (r *Workspace) Choose(place uint64, rule Rule, c Class, list []Candidate, n
 	}
 	made.Index, made.Reason, made.Figures = list[at].Index, reason, figures(list, views, at)
 	if t := r.targets[list[at].Key]; t != nil && t.failures > 0 && !look {
-		t.avoid(now) // this request tries it; others wait for its answer
+		t.avoid(now) // this request tries it; others wait for its response
 	}
 	return at, made
 }

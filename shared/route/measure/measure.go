@@ -268,7 +268,7 @@ const (
 )
 
 // Prices sets the cost of each candidate, for a request at a time that uses used. find returns
-// the price of the target of a candidate; its answer is used for a second. Choices may lag a
+// the price of the target of a candidate; its response is used for a second. Choices may lag a
 // price change by that much; charges do not.
 func (r *Workspace) Prices(list []Candidate, c Class, at time.Time, used *pricing.Usage, find func(i int) (pricing.Price, bool)) {
 	now := at.UnixNano()

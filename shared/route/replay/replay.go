@@ -260,7 +260,7 @@ func (k *Checks) sums() []CheckSum {
 	return out
 }
 
-// check judges a request and its answer.
+// check judges a request and its response.
 func (r *Run) check(ctx context.Context, c *course) {
 	rec := c.rec
 	if c.refused || !c.counted() {

@@ -163,7 +163,7 @@ func (r *Run) follow(ctx context.Context, c *course, tried []try) error {
 	return nil
 }
 
-// answer is what the answer of the request used.
+// answer is what the response of the request used.
 func (c *course) answer() pricing.Usage {
 	if n := len(c.calls); n > 0 {
 		return c.calls[n-1].usage
@@ -171,7 +171,7 @@ func (c *course) answer() pricing.Usage {
 	return c.rec.Usage
 }
 
-// callTarget makes a target give the answer that another one gave.
+// callTarget makes a target give the response that another one gave.
 func (r *Run) callTarget(ctx context.Context, c *course, t try, used pricing.Usage) error {
 	made := call{t.Target, t.path, used, 0}
 	if !used.IsReported() {
@@ -261,7 +261,7 @@ func (p *past) Measured(path, by string) (int, bool) {
 	return 0, false
 }
 
-// outcome is the answer of a target. A target that was not called is assumed to have
+// outcome is the response of a target. A target that was not called is assumed to have
 // answered well.
 func (p *past) outcome(path string, t Target) route.Outcome {
 	rec := p.rec
@@ -282,7 +282,7 @@ func (p *past) outcome(path string, t Target) route.Outcome {
 		}
 	}
 	if called && path == rec.OptionIndex {
-		// No further target could be called once the answer had begun, or the client had gone.
+		// No further target could be called once the response had begun, or the client had gone.
 		o.Final = rec.ClientGone || rec.Stream && rec.Success()
 		o.Exception = fault.Code(rec.ErrorCode) == fault.InternalError
 	}

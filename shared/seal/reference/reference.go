@@ -317,7 +317,7 @@ func named(s *Source, err error) error {
 	return fault.Newf(code, "secret_mappings", "The secret reference %s %s", name, f.why).WithCause(cause)
 }
 
-// call sends a request to a manager and reads its answer.
+// call sends a request to a manager and reads its response.
 func (r *Resolver) call(req *http.Request, who string) (int, []byte, error) {
 	resp, err := r.transport.RoundTrip(req)
 	if err != nil {

@@ -175,9 +175,9 @@ func (s *Store) ours(ctx context.Context, t *table) error {
 	return err
 }
 
-// Transact does all actions or none. If the answer of a call was lost, it is repeated under
+// Transact does all actions or none. If the response of a call was lost, it is repeated under
 // the same token, so it is done only once. If a call was cancelled by a conflict or by
-// throttling, it is tried again, under the same token if an earlier answer was lost.
+// throttling, it is tried again, under the same token if an earlier response was lost.
 func (s *Store) Transact(ctx context.Context, actions ...store.Action) error {
 	if err := store.ValidateActions(actions); err != nil {
 		return err

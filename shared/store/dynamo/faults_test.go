@@ -34,7 +34,7 @@ const (
 	cut              // the connection is closed, not done
 	lostReply        // done, then the connection is closed
 	lateError        // done, then 500
-	torn             // done, and the answer breaks off in the middle
+	torn             // done, and the response breaks off in the middle
 	partial          // a batch of which half is done
 	idle             // a batch of which nothing is done
 )
@@ -138,7 +138,7 @@ func reply(w http.ResponseWriter, status int, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// reject answers with an exception, or for a transaction sometimes with its reason for
+// reject responds with an exception, or for a transaction sometimes with its reason for
 // cancelling, as both occur.
 func refuse(w http.ResponseWriter, operation, exception, reason string) {
 	if operation == "TransactWriteItems" && (reason == "TransactionConflict" || rand.IntN(2) == 0) {
@@ -242,7 +242,7 @@ func TestFaultsThatDoNotEnd(t *testing.T) {
 	operations := []struct {
 		name, call string
 		write      bool
-		once       bool // a lost answer must not lead to a repetition
+		once       bool // a lost response must not lead to a repetition
 		do         func(k store.Key) error
 	}{
 		{"get", "GetItem", false, false, func(k store.Key) error { _, _, err := control.Get(ctx, k, true); return err }},

@@ -30,7 +30,7 @@ type op struct {
 	err           error
 }
 
-// do queues an operation and waits for its answer. If the context ends before the writer
+// do queues an operation and waits for its response. If the context ends before the writer
 // takes the operation, it is not done.
 func (s *Store) do(ctx context.Context, o *op) error {
 	if err := ctx.Err(); err != nil {
@@ -58,7 +58,7 @@ func (s *Store) do(ctx context.Context, o *op) error {
 		}
 	case <-s.written:
 	}
-	// The operation was taken, so the answer comes soon. Or it was queued after the writer
+	// The operation was taken, so the response comes soon. Or it was queued after the writer
 	// had ended.
 	select {
 	case <-o.done:

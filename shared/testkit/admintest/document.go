@@ -23,7 +23,7 @@ type Document struct {
 	whole   any
 }
 
-// written is the one form of times in answers; what clients send may have any of
+// written is the one form of times in responses; what clients send may have any of
 // RFC 3339.
 var written = &jsonschema.Format{Name: "date-time", Validate: func(v any) error {
 	s, ok := v.(string)
@@ -145,7 +145,7 @@ func (d *Document) schema(c *jsonschema.Compiler, at []string) (*jsonschema.Sche
 	return s, err
 }
 
-// checkAnswer holds an answer against the document of the families.
+// checkAnswer holds a response against the document of the families.
 func (h *Installation) checkAnswer(r *http.Request, a *Response) {
 	h.t.Helper()
 	path, ok := h.Handler.Pattern(r.Method, r.URL.EscapedPath())
@@ -163,7 +163,7 @@ func (h *Installation) checkAnswer(r *http.Request, a *Response) {
 	}
 }
 
-// lazyDocument is made at the first answer.
+// lazyDocument is made at the first response.
 type lazyDocument struct {
 	once sync.Once
 	read *Document

@@ -247,7 +247,7 @@ func (h *Installation) Do(method, path, key string, body any) Response {
 	return h.Send(r)
 }
 
-// Send makes a call from a request. Each answer is held against the document of
+// Send makes a call from a request. Each response is held against the document of
 // the families.
 func (h *Installation) Send(r *http.Request) Response {
 	h.t.Helper()
@@ -278,7 +278,7 @@ func (a Response) RequireFault(status int, code, field string) Response {
 	return a
 }
 
-// Failure is the parts of an error answer.
+// Failure is the parts of an error response.
 type Failure struct {
 	Message, Code, Param, RequestID string
 	Fields                          map[string]string // all field errors
@@ -289,7 +289,7 @@ func (f Failure) names(field string) bool {
 	return ok || f.Param == field
 }
 
-// Failure reads an error answer; it fails the test when the body has another form.
+// Failure reads an error response; it fails the test when the body has another form.
 func (a Response) Failure() Failure {
 	a.t.Helper()
 	var b struct {
@@ -317,7 +317,7 @@ func (a Response) Failure() Failure {
 	return f
 }
 
-// Comparable is the answer's body without its request id, to compare two refusals.
+// Comparable is the response's body without its request id, to compare two refusals.
 func (a Response) Comparable() string {
 	id := a.Header.Get("X-Gateway-Request-Id")
 	if id == "" {
@@ -326,7 +326,7 @@ func (a Response) Comparable() string {
 	return fmt.Sprint(a.Status, " ", strings.ReplaceAll(string(a.Body), id, "ID"))
 }
 
-// Object reads the answer as a JSON object.
+// Object reads the response as a JSON object.
 func (a Response) Object() map[string]any {
 	a.t.Helper()
 	var m map[string]any
@@ -336,7 +336,7 @@ func (a Response) Object() map[string]any {
 	return m
 }
 
-// At reads a member of the answer by its path: At("data", "0", "id").
+// At reads a member of the response by its path: At("data", "0", "id").
 func (a Response) At(path ...string) any {
 	a.t.Helper()
 	var v any

@@ -132,7 +132,7 @@ func Open(t testing.TB, endpoint string, options ...func(*dynamo.Options)) *dyna
 //   - begins_with on the sort key ignores the case of ASCII letters.
 //   - REMOVE of m.k where the item has no m succeeds; DynamoDB refuses the path.
 //   - An update that only has REMOVE makes an item that was not there.
-//   - UpdateItem with ReturnValues ALL_OLD answers with the keys when the item
+//   - UpdateItem with ReturnValues ALL_OLD responds with the keys when the item
 //     was not there; DynamoDB answers without Attributes. The client of Config
 //     corrects this one, at the price that an item of nothing but its keys
 //     counts as absent.
@@ -155,7 +155,7 @@ func Deviations() []storetest.Deviation {
 	}
 }
 
-// corrected removes the attributes from an answer to UpdateItem if they are only the keys.
+// corrected removes the attributes from a response to UpdateItem if they are only the keys.
 type corrected struct{ aws.HTTPClient }
 
 func (c corrected) Do(req *http.Request) (*http.Response, error) {

@@ -96,7 +96,7 @@ func playAnswer(t *testing.T, provider, path string) {
 	}
 }
 
-// answer is one answer for a client of one shape.
+// answer is one response for a client of one shape.
 type answer struct {
 	t        *testing.T
 	client   chat.Client
@@ -139,7 +139,7 @@ func (a *answer) whole(body []byte, traits *chat.Traits) []byte {
 	return withLoss(out, &loss)
 }
 
-// stream is the streamed answer. It must be the same in pieces of any size.
+// stream is the streamed response. It must be the same in pieces of any size.
 func (a *answer) stream(in []byte, traits *chat.Traits) []byte {
 	var first []byte
 	for _, size := range []int{len(in), 1, 13} {

@@ -35,9 +35,9 @@ const unended = " without last newline"
 type options struct {
 	Lenient     bool        // the client switched strict compliance off
 	StrictLoss  bool        // reject any loss
-	StrictReply bool        // reject losses that the client sees in the answer
+	StrictReply bool        // reject losses that the client sees in the response
 	Traits      chat.Traits // of host and model
-	Status      int         // of the provider's answer, when it is an error
+	Status      int         // of the provider's response, when it is an error
 	Headers     map[string]string
 	Injected    bool                   // usage was requested on the client's behalf
 	Recall      map[string][]chat.Part // stored parts by tool call id

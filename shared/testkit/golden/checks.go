@@ -60,7 +60,7 @@ func RequireNoLoss(t *testing.T, body, up []byte, loss *chat.Loss, places map[st
 	}
 }
 
-// ReadAnswer reads body as an answer of d and as an error; nil when it is not an answer.
+// ReadAnswer reads body as a response of d and as an error; nil when it is not a response.
 // Whatever is wrong with it must be reported as the provider's fault.
 func ReadAnswer(t *testing.T, d chat.Provider, body []byte, traits *chat.Traits) *chat.Response {
 	t.Helper()

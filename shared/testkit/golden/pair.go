@@ -144,7 +144,7 @@ func (g *pair) play() {
 	g.answer(o)
 }
 
-// rejected records the answer to a request that is rejected.
+// rejected records the response to a request that is rejected.
 func (g *pair) refused(err error, o *chat.Options) {
 	f := fault.From(err)
 	if f.Status() >= 500 {
@@ -153,7 +153,7 @@ func (g *pair) refused(err error, o *chat.Options) {
 	g.json("refused.json", fmt.Appendf(nil, `{"status":%d,"body":%s}`, f.Status(), g.client.AppendError(nil, f, o)))
 }
 
-// answer translates the provider's answer.
+// answer translates the provider's response.
 func (g *pair) answer(o *chat.Options) {
 	if stream := g.in["upstream_response.sse"]; stream != nil {
 		g.stream(o, stream)
@@ -190,7 +190,7 @@ func (g *pair) answer(o *chat.Options) {
 	g.meter(r.Meter(), r.Signed())
 }
 
-// header is that of the provider's answer.
+// header is that of the provider's response.
 func (g *run) header() http.Header {
 	h := http.Header{}
 	for k, v := range g.c.Headers {
@@ -289,7 +289,7 @@ func framedEvents(t *testing.T, in []byte) (out []byte) {
 	return out
 }
 
-// pass sends an answer through the filter of a dialect that both sides speak.
+// pass sends a response through the filter of a dialect that both sides speak.
 func (g *pair) pass(o *chat.Options, includeUsage bool) {
 	if body := g.in["upstream_response.json"]; body != nil {
 		if g.c.Status >= 400 {

@@ -25,7 +25,7 @@ type AWS struct {
 	Role    string            // role that may be assumed
 	Ext     string            // its external id
 	Secrets map[string]string // SecretString by name; with the prefix "binary:" base64 of SecretBinary
-	Fault   string            // __type of every answer, with status 400
+	Fault   string            // __type of every response, with status 400
 	made    int
 }
 

@@ -126,7 +126,7 @@ func remove(t *testing.T, q queue.Queue, messages ...queue.Message) {
 }
 
 // drain receives and deletes until want distinct bodies have arrived, and returns how often
-// each one did. If the answer of a receive is lost, as may happen on a busy machine, its
+// each one did. If the response of a receive is lost, as may happen on a busy machine, its
 // messages are hidden until their visibility ends; then they come again.
 func drain(t *testing.T, q queue.Queue, want int) map[string]int {
 	t.Helper()

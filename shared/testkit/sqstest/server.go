@@ -28,7 +28,7 @@ type Faults struct {
 	Request func(action string) int
 	// Entry may fail one entry of a batch; nil lets it pass.
 	Entry func(action, id, body string) *EntryFault
-	// LoseResponse reports whether a call is done but its answer is cut off.
+	// LoseResponse reports whether a call is done but its response is cut off.
 	LoseResponse func(action string) bool
 }
 
@@ -245,7 +245,7 @@ func (s *Server) deleteQueue(in *struct{ QueueUrl string }) (any, *failure) {
 	return map[string]string{}, nil
 }
 
-// failure is an error answer: {"__type","message"} and a query-mode header.
+// failure is an error response: {"__type","message"} and a query-mode header.
 type failure struct {
 	status  int
 	code    string

@@ -128,7 +128,7 @@ func testReads(t *testing.T, s *suite) {
 		p := partition()
 		large := bytes.Repeat([]byte("x"), 350<<10)
 		var keys []store.Key
-		for i := range 50 { // 17 MB: more than one answer of DynamoDB
+		for i := range 50 { // 17 MB: more than one response of DynamoDB
 			keys = append(keys, p.Key("L", string(rune('A'+i))))
 			s.put(keys[i], store.Item{"b": large})
 		}

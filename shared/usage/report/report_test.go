@@ -25,7 +25,7 @@ import (
 )
 
 // Whatever records come, however often and in whatever batches, and however far
-// the segments are merged: every answer is the one the records themselves give.
+// the segments are merged: every response is the one the records themselves give.
 func TestAnswersEqualTheSumOverTheRecords(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newFixture(t)

@@ -50,7 +50,7 @@ d.DuckDBInstance.create(":memory:", {threads: "1"}).then(async i => {
 	return rows
 }
 
-// Whoever points another tool at the files gets the answers of the API: groups, graphs
+// Whoever points another tool at the files gets the responses of the API: groups, graphs
 // and percentiles.
 func TestSQLOverTheFilesAnswersTheSame(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(sqlEngine, "node_modules")); err != nil {

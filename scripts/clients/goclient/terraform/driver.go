@@ -52,7 +52,7 @@ func open(ctx context.Context, kind string) (*protocol, error) {
 
 // drive takes an example through its life.
 func drive(ctx context.Context, e example) (err error) {
-	defer func() { // an answer of another type
+	defer func() { // a response of another type
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)
 		}
@@ -158,7 +158,7 @@ func (p *protocol) settled(ctx context.Context, config, state tftypes.Value) err
 	return nil
 }
 
-// imports imports what state describes, and plans: only secrets may differ, which no answer has.
+// imports imports what state describes, and plans: only secrets may differ, which no response has.
 func (p *protocol) imports(ctx context.Context, config, state tftypes.Value) error {
 	known := p.values(state)
 	var id []string

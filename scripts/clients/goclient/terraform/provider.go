@@ -29,23 +29,23 @@ type kind int
 
 const (
 	text     kind = iota
-	flag          // true or false, or 1 or 0 in an answer
+	flag          // true or false, or 1 or 0 in a response
 	number        //
 	moment        // a time, equal in another spelling
-	document      // JSON as text, an object or text in an answer; equal by meaning
+	document      // JSON as text, an object or text in a response; equal by meaning
 	texts         // a list of text, its order kept
 	labels        // a map of text
 	object        // fields
 	objects       // a list of fields
 )
 
-// attribute is one attribute of a resource, named as in bodies and answers.
+// attribute is one attribute of a resource, named as in bodies and responses.
 type attribute struct {
 	name string
 	kind kind
 	fields
 	required, computed bool
-	// secret attributes are sent and no answer has them.
+	// secret attributes are sent and no response has them.
 	secret bool
 	// changing attributes are computed again by each change.
 	changing bool
@@ -74,7 +74,7 @@ type kindOfResource struct {
 	// element is for what is one element of a list that is written as a whole: the list's name,
 	// and the attribute that names the element. Its path is item.
 	element, key string
-	// listed is the list's name in answers, where it differs.
+	// listed is the list's name in responses, where it differs.
 	listed string
 	// found is for objects without an item route: the list, and the attributes that identify one.
 	found string
@@ -83,7 +83,7 @@ type kindOfResource struct {
 // api calls the administration API as the provider does: one header, JSON.
 type api struct{ url, key string }
 
-// failure is an answer that is not 2xx.
+// failure is a response that is not 2xx.
 type failure struct {
 	call   string
 	status int
@@ -217,7 +217,7 @@ func (m *managed) Create(ctx context.Context, req resource.CreateRequest, resp *
 			refuse(&resp.Diagnostics, err)
 			return
 		}
-		// What only the creation answers is taken from there, as the id.
+		// What only the creation responses is taken from there, as the id.
 		for _, a := range m.fields {
 			if v, ok := answer[a.name]; ok && a.computed {
 				planned[a.name] = v
@@ -327,7 +327,7 @@ func (m *managed) elementOf(answer map[string]any, list, key string, want any) (
 	return nil, &failure{"read of " + m.name, http.StatusNotFound, fmt.Sprintf("no %v among %d", want, len(all))}
 }
 
-// elementKey is how an element is named in bodies and answers.
+// elementKey is how an element is named in bodies and responses.
 func elementKey(key string) string {
 	if key == "workspace_id" {
 		return "id"

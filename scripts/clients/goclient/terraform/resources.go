@@ -31,7 +31,7 @@ func apiKey(more ...attribute) fields {
 	}, more...)
 }
 
-// kinds are the resources of the provider. A list of a reference's answers that has another name
+// kinds are the resources of the provider. A list of a reference's responses that has another name
 // than in bodies, and the path of an element, are as its provider reads them.
 var kinds = []kindOfResource{
 	{name: "workspace", create: "/admin/workspaces", item: "/admin/workspaces/{id}", removal: []string{"name"}, imported: []string{"id"}, fields: fields{

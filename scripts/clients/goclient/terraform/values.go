@@ -178,7 +178,7 @@ func (a attribute) from(typ tftypes.Type, v, prior any) tftypes.Value {
 	return wrong(a.name, b)
 }
 
-// wrong reports an answer in a type that the provider does not read.
+// wrong reports a response in a type that the provider does not read.
 func wrong(name string, b []byte) tftypes.Value {
 	panic(&failure{"reading " + name, 0, "unexpected type: " + string(b)})
 }
@@ -195,7 +195,7 @@ func empty(v any) bool {
 	return false
 }
 
-// sameDocument is the text of the configuration if the answer means the same, else the answer's.
+// sameDocument is the text of the configuration if the response means the same, else the response's.
 func sameDocument(v, prior any) string {
 	b, ok := []byte(nil), false
 	var s string

@@ -34,7 +34,7 @@ type Session struct {
 	over      bool // the turn has ended, and its usage is still to come
 	used      pricing.Usage
 	prompt    int64 // tokens that the turn has read
-	made      int64 // bytes of the model's answer
+	made      int64 // bytes of the model's response
 	sound     bool  // the response is audio
 	history   int64 // tokens that the last turn read and made
 	since     int64 // most tokens that the client has added

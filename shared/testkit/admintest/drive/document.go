@@ -37,7 +37,7 @@ type Param struct {
 	Schema   Schema
 }
 
-// Link leads from an answer to an operation on what it made.
+// Link leads from a response to an operation on what it made.
 type Link struct {
 	Operation string
 	Variables map[string]string // runtime expressions
@@ -279,7 +279,7 @@ func (l Leaf) Name() string { return l.path[len(l.path)-1] }
 
 func (l Leaf) String() string { return strings.Join(l.path, ".") }
 
-// In is the member's value in an answer.
+// In is the member's value in a response.
 func (l Leaf) In(of map[string]any) (v any, there bool) {
 	v = of
 	for _, name := range l.path {

@@ -98,7 +98,7 @@ func contains(all []string, one string) bool {
 	return false
 }
 
-// Call sends a body and reads the answer.
+// Call sends a body and reads the response.
 func (w *Resources) Call(op *Operation, path string, body any) (map[string]any, error) {
 	var raw []byte
 	if body != nil {

@@ -53,7 +53,7 @@ type Resource struct {
 	adopted   bool
 }
 
-// RejectedError is an answer that is none of success.
+// RejectedError is a response that is none of success.
 type RejectedError struct {
 	Op     *Operation
 	Path   string
