@@ -32,7 +32,7 @@ func New(r *report.Reader, rated *feedback.Store) admin.Family {
 	f, query := &family{r, rated}, usagequery.Fields(true)
 	routes := []admin.Route{{
 		Method: "GET", Path: "/analytics/summary/cache", Name: "getCacheSummary", Doc: "Read the cache summary.",
-		Scopes: scopes, Level: admin.InEither, Query: query, ResponseOf: admin.SchemaOf[cacheAnswer], Do: f.cache,
+		Scopes: scopes, Level: admin.InEither, Query: query, ResponseOf: admin.SchemaOf[cacheResponse], Do: f.cache,
 	}}
 	routes = append(routes, f.severalGraphs(query))
 	for _, name := range report.GraphNames() {
@@ -101,11 +101,11 @@ func (f *family) cache(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	summary, err := f.reader.Cache(c.Context, sc, &filter)
-	return cacheAnswer{summary, "analytics-summary"}, usagequery.Failed(err)
+	return cacheResponse{summary, "analytics-summary"}, usagequery.Failed(err)
 }
 
-// cacheAnswer is the summary of the cache.
-type cacheAnswer struct {
+// cacheResponse is the summary of the cache.
+type cacheResponse struct {
 	Summary report.CacheSummary `json:"summary"`
 	Object  string              `json:"object" enum:"analytics-summary"`
 }

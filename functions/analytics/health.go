@@ -45,8 +45,8 @@ type CredentialHealth struct {
 	Since  *admin.Instant `json:"since"`
 }
 
-// healthAnswer lists the providers of a workspace, or of all.
-type healthAnswer struct {
+// healthResponse lists the providers of a workspace, or of all.
+type healthResponse struct {
 	Object string           `json:"object" enum:"list"`
 	Data   []ProviderHealth `json:"data" doc:"By workspace and slug."`
 	Total  int              `json:"total"`
@@ -57,13 +57,13 @@ func (f *family) health() admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/providers/health", Name: "getProvidersHealth",
 		Doc:    "Read the health of the workspace's saved providers, based on recorded calls; it makes none. Without a workspace, of all workspaces of the organization.",
-		Scopes: []string{"providers.list", "virtual_keys.list"}, Level: admin.InWorkspace, OrgKeyWithoutWorkspace: true, ResponseOf: admin.SchemaOf[healthAnswer],
+		Scopes: []string{"providers.list", "virtual_keys.list"}, Level: admin.InWorkspace, OrgKeyWithoutWorkspace: true, ResponseOf: admin.SchemaOf[healthResponse],
 		Do: func(c *admin.Call) (any, error) {
 			scopes, err := admin.WorkspaceScopes(c)
 			if err != nil {
 				return nil, err
 			}
-			out := healthAnswer{Object: "list", Data: []ProviderHealth{}}
+			out := healthResponse{Object: "list", Data: []ProviderHealth{}}
 			for _, sc := range scopes {
 				of, err := f.healthIn(c, sc)
 				if err != nil {
@@ -106,8 +106,8 @@ func (f *family) healthIn(c *admin.Call, sc store.Scope) ([]ProviderHealth, erro
 
 // credentials are the labels of a provider's credentials, and when some of them were refused.
 type credentials struct {
-	labels  []string
-	refused map[string]time.Time
+	labels   []string
+	rejected map[string]time.Time
 }
 
 // severalCredentials returns the credentials of the providers that have several, by slug.
@@ -150,7 +150,7 @@ func severalCredentials(c *admin.Call, sc store.Scope, rows []resource.Row) (map
 			for _, cred := range form.Credentials {
 				one.labels = append(one.labels, cred.Label)
 			}
-			if one.refused, err = rotation.Refusals(c.Context, c.Resources.Store().Table(store.Usage), of, integrations[i].ID, form.Credentials); err != nil {
+			if one.rejected, err = rotation.Refusals(c.Context, c.Resources.Store().Table(store.Usage), of, integrations[i].ID, form.Credentials); err != nil {
 				return nil, err
 			}
 			for _, slug := range by[integrations[i].ID] {
@@ -167,7 +167,7 @@ func healthOf(workspace string, rows []resource.Row, calls map[string][]health.C
 	for _, row := range rows {
 		own := calls[row.Slug]
 		slices.SortStableFunc(own, func(a, b health.Call) int { return a.At.Compare(b.At) })
-		s, each := health.JudgeCredentials(health.Judge(own, now), several[row.Slug].labels, own, several[row.Slug].refused, now)
+		s, each := health.JudgeCredentials(health.Judge(own, now), several[row.Slug].labels, own, several[row.Slug].rejected, now)
 		one := ProviderHealth{Slug: row.Slug, Workspace: workspace, Status: s.Status, Calls: s.Calls, Failures: s.Failures, Credentials: make([]CredentialHealth, len(each))}
 		one.Cause, one.Since = causeOf(&s)
 		for i := range each {

@@ -21,7 +21,7 @@ func TestTheHealthOfEachSavedProviderIsListed(t *testing.T) {
 		"first":  {call(1, 503), call(3, 503), call(2, 0), call(9, 200)},
 		"second": {call(5, 200)},
 		"gone":   {call(1, 500)},
-	}, map[string]credentials{"second": {labels: []string{"old", "new"}, refused: map[string]time.Time{"old": noon.Add(-time.Hour)}}}, noon)
+	}, map[string]credentials{"second": {labels: []string{"old", "new"}, rejected: map[string]time.Time{"old": noon.Add(-time.Hour)}}}, noon)
 	if len(got) != 3 {
 		t.Fatalf("%+v", got)
 	}

@@ -103,7 +103,7 @@ func (f *family) reconcile(c *admin.Call) (any, error) {
 	if err := f.count(c.Context, sc, &filter, b); err != nil {
 		return nil, usagequery.Failed(err)
 	}
-	return b.answer(), nil
+	return b.respond(), nil
 }
 
 // count puts every request of the time before b.
@@ -262,7 +262,7 @@ func sideOf(c *statement.Counts) *side {
 // hundredth of a cent.
 const near = 100_000
 
-func (b *books) answer() reconciled {
+func (b *books) respond() reconciled {
 	out := reconciled{Object: "reconciliation", Provider: b.provider, Matches: true, Lines: []entry{}}
 	slices.SortStableFunc(b.lines, func(x, y *line) int {
 		if c := x.start.Compare(y.start); c != 0 {

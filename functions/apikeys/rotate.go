@@ -193,7 +193,7 @@ func (f *family) self(c *admin.Call) (any, error) {
 		UsageLimits []ledger.BudgetState `json:"usage_limits"`
 	}{caller{
 		Object: "api-key-self", Type: by.Type, ID: admin.NullIfZero(by.KeyID), OrganisationID: by.Scope.Org,
-		UserID: admin.NullIfZero(by.UserID), Role: string(by.Role), Scopes: heldScopes(by), RateLimits: []rateState{},
+		UserID: admin.NullIfZero(by.UserID), Role: string(by.Role), Scopes: callerScopes(by), RateLimits: []rateState{},
 	}, []ledger.BudgetState{}}
 	if by.KeyID != "" && by.Type != string(identity.SignedToken) {
 		rec, ok, err := c.Resources.Get(c.Context, by.Scope, identity.KindKey, by.KeyID)
@@ -239,8 +239,8 @@ func (f *family) self(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-// heldScopes returns the scopes of a caller, sorted.
-func heldScopes(by *admin.Caller) []string {
+// callerScopes returns the scopes of a caller, sorted.
+func callerScopes(by *admin.Caller) []string {
 	out := []string{}
 	for _, t := range identity.KeyTypes {
 		for _, s := range identity.ScopesFor(t) {

@@ -32,7 +32,7 @@ func New(r *audit.Reader) admin.Family {
 	f := &family{r}
 	return admin.Family{Name: "auditlogs", Doc: "Who changed what in the administration. A record appears about a second after its change.", Routes: []admin.Route{{
 		Method: "GET", Path: "/audit-logs", Name: "listAuditLogs", Doc: "List audit records, newest first.",
-		Scopes: []string{"audit_logs.list"}, Level: admin.InOrganisation, Query: query(), ResponseOf: admin.SchemaOf[answer], Do: f.list,
+		Scopes: []string{"audit_logs.list"}, Level: admin.InOrganisation, Query: query(), ResponseOf: admin.SchemaOf[response], Do: f.list,
 	}, f.stateRoute()}}
 }
 
@@ -70,11 +70,11 @@ func (f *family) list(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer{shown(got.Records), "analytics-graph", got.Total, got.TotalIsLowerBound, got.Next}, nil
+	return response{shown(got.Records), "analytics-graph", got.Total, got.TotalIsLowerBound, got.Next}, nil
 }
 
-// answer is a page of the log.
-type answer struct {
+// response is a page of the log.
+type response struct {
 	Records    []entry `json:"records"`
 	Object     string  `json:"object" enum:"analytics-graph"`
 	Total      int     `json:"total" doc:"Records over all pages, counted up to 10,000; with a cursor, those after it."`

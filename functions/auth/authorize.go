@@ -90,10 +90,10 @@ func (a *authorizationRequest) back(answer url.Values) admin.Response {
 	return out
 }
 
-// refuse returns the error. Before a user has decided, it is a page with a link if the client is on
+// reject returns the error. Before a user has decided, it is a page with a link if the client is on
 // another host: anybody can register a client, so a redirect could lead anywhere, without a user who
 // has seen the address (RFC 9700, 4.11.2).
-func (a *authorizationRequest) refuse(code, why string) admin.Response {
+func (a *authorizationRequest) reject(code, why string) admin.Response {
 	response := a.back(url.Values{"error": {code}, "error_description": {why}})
 	to, err := url.Parse(a.Text("redirect_uri"))
 	if a.decided || err != nil || !strings.EqualFold(to.Scheme, "https") {
@@ -119,7 +119,7 @@ func (f *granting) read(c *admin.Call, v admin.Values, decided bool) (a *authori
 		return wrong("redirect_uri is not one of the client's.")
 	}
 	refused := func(code, why string) (*authorizationRequest, *admin.Response) {
-		r := a.refuse(code, why)
+		r := a.reject(code, why)
 		return nil, &r
 	}
 	var ok bool
@@ -162,7 +162,7 @@ func (f *granting) authorize(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if facts == nil {
-		return a.refuse("access_denied", "the MCP server does not exist, or the user has no access to it"), nil
+		return a.reject("access_denied", "the MCP server does not exist, or the user has no access to it"), nil
 	}
 	return f.showConsent(a, p, facts), nil
 }
@@ -257,14 +257,14 @@ func (f *granting) consent(c *admin.Call) (any, error) {
 		return *stop, nil
 	}
 	if c.Body.Text("decision") != "allow" {
-		return a.refuse("access_denied", "the user denied the request"), nil
+		return a.reject("access_denied", "the user denied the request"), nil
 	}
 	facts, err := p.reaches(c.Context, f.family, a.target)
 	if err != nil {
 		return nil, err
 	}
 	if facts == nil {
-		return a.refuse("access_denied", "the MCP server does not exist, or the user has no access to it"), nil
+		return a.reject("access_denied", "the MCP server does not exist, or the user has no access to it"), nil
 	}
 	code := &oauthserver.Code{Redirect: a.Text("redirect_uri"), Challenge: a.Text("code_challenge"), Grant: oauthserver.Grant{
 		Scope: facts.Server.Record.Scope, WorkspaceSlug: p.workspace.Slug, User: p.of.User, Email: p.user.Email, Server: facts.Server.Record.ID,

@@ -57,7 +57,7 @@ func (f *devices) routes() []admin.Route {
 			}},
 	}
 	for i := range routes {
-		routes[i].Public, routes[i].Rejections = true, oauthRefusals
+		routes[i].Public, routes[i].Rejections = true, oauthRejections
 	}
 	return routes
 }
@@ -93,7 +93,7 @@ func (f *devices) begin(c *admin.Call) (any, error) {
 		r.Wants = s
 	}
 	if r.Wants != device.Session && r.Wants != device.APIKey {
-		return refuseToken("invalid_scope", "scope must be session or api_key")
+		return rejectToken("invalid_scope", "scope must be session or api_key")
 	}
 	if r.Wants == device.Session && r.Workspace != "" {
 		return nil, fault.Invalid("workspace", "is only allowed with scope api_key: a session covers all workspaces of its user")

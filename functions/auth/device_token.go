@@ -117,13 +117,13 @@ func (f *devices) fetch(c *admin.Call) (any, error) {
 	switch err {
 	case nil:
 	case device.ErrPending:
-		return refuseToken("authorization_pending", "the user has not responded yet")
+		return rejectToken("authorization_pending", "the user has not responded yet")
 	case device.ErrSlowDown:
-		return refuseToken("slow_down", "too many requests: wait five seconds longer between them")
+		return rejectToken("slow_down", "too many requests: wait five seconds longer between them")
 	case device.ErrExpired:
-		return refuseToken("expired_token", "the code has expired: start again")
+		return rejectToken("expired_token", "the code has expired: start again")
 	case device.ErrDenied:
-		return refuseToken("access_denied", "the user denied the request")
+		return rejectToken("access_denied", "the user denied the request")
 	case device.ErrUnknown:
 		return noGrant()
 	default:
@@ -134,7 +134,7 @@ func (f *devices) fetch(c *admin.Call) (any, error) {
 		return noGrant()
 	}
 	if errors.Is(err, errLeft) {
-		return refuseToken("access_denied", "the user no longer has the permission for this")
+		return rejectToken("access_denied", "the user no longer has the permission for this")
 	}
 	return out, err
 }

@@ -232,11 +232,11 @@ func (f *family) callback(c *admin.Call) (any, error) {
 	}
 	person, err := client.Finish(c.Context, &p.Pending, c.Request.URL.Query())
 	if err != nil {
-		return nil, f.refuse(c, it, "", fault.New(fault.Unauthorized, "", "The sign-in failed: "+describeFailure(err)))
+		return nil, f.reject(c, it, "", fault.New(fault.Unauthorized, "", "The sign-in failed: "+describeFailure(err)))
 	}
 	token, s, err := f.admit(c, it, person, time.Time{})
 	if err != nil {
-		return nil, f.refuse(c, it, person.Email, err)
+		return nil, f.reject(c, it, person.Email, err)
 	}
 	return redirect(p.ReturnTo, append(browser.ClearKey(), browser.Set(token, s.Until), browser.Unbind())...), nil
 }
@@ -324,8 +324,8 @@ func agent(r *http.Request) string {
 	return s[:min(len(s), maxAgent)]
 }
 
-// refuse records a failed sign-in in the audit log and returns the fault.
-func (f *family) refuse(c *admin.Call, it connection, email string, why error) error {
+// reject records a failed sign-in in the audit log and returns the fault.
+func (f *family) reject(c *admin.Call, it connection, email string, why error) error {
 	f.record(c, it.Scope, f.entry(c, it, fault.From(why).Status(), "", map[string]string{"email": email, "error": fault.From(why).Message}))
 	return why
 }

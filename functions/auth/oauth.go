@@ -31,15 +31,15 @@ func (f *granting) oauthRoutes() []admin.Route {
 	for i := range routes {
 		r := &routes[i]
 		if r.Path != oauthserver.PathInspect {
-			r.Public, r.Rejections = true, oauthRefusals
+			r.Public, r.Rejections = true, oauthRejections
 			f.family.bound(r)
 		}
 	}
 	return routes
 }
 
-// oauthRefusals encodes rejections as RFC 6749 specifies.
-var oauthRefusals = &admin.Rejections{
+// oauthRejections encodes rejections as RFC 6749 specifies.
+var oauthRejections = &admin.Rejections{
 	ContentType: "application/json",
 	Schema: admin.Closed(map[string]admin.Schema{
 		"error": {"type": "string"}, "error_description": {"type": "string"},

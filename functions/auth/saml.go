@@ -126,7 +126,7 @@ func (f bySAML) consume(c *admin.Call) (any, error) {
 	}
 	m, err := saml.Open(c.Body.Text("SAMLResponse"))
 	if err != nil {
-		return nil, f.family.refuse(c, it, "", failed(err))
+		return nil, f.family.reject(c, it, "", failed(err))
 	}
 	return f.enter(c, it, m, saml.Expectation{Request: requestID(p), Fresh: p.Fresh, Since: p.Since, Now: c.Now}, p.ReturnTo)
 }
@@ -154,13 +154,13 @@ func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 		return nil, f.family.stray(c, org, signin.BySAML, idOf(it), sso.NoPending())
 	}
 	if !it.Form.Unsolicited {
-		return nil, f.family.refuse(c, it, "", fault.New(fault.NotAllowed, "", "Sign-ins that start at the identity provider are not allowed: start at the gateway"))
+		return nil, f.family.reject(c, it, "", fault.New(fault.NotAllowed, "", "Sign-ins that start at the identity provider are not allowed: start at the gateway"))
 	}
 	w, value := saml.Expectation{Now: c.Now}, c.Body.Text(confirm.Field)
 	if value == "" {
 		who, err := f.believe(c, it, m, w)
 		if err != nil {
-			return nil, f.family.refuse(c, it, "", failed(err))
+			return nil, f.family.reject(c, it, "", failed(err))
 		}
 		return f.confirmUnsolicited(c, it, who.Email), nil
 	}
@@ -229,16 +229,16 @@ func (f bySAML) issuedBy(c *admin.Call, org store.Scope, issuer string) (found c
 func (f bySAML) enter(c *admin.Call, it connection, m *saml.Message, w saml.Expectation, to string) (any, error) {
 	who, err := f.believe(c, it, m, w)
 	if err != nil {
-		return nil, f.family.refuse(c, it, "", failed(err))
+		return nil, f.family.reject(c, it, "", failed(err))
 	}
 	if err := saml.Use(c.Context, c.Resources.Store(), it.Scope.Org, who); err != nil {
-		return nil, f.family.refuse(c, it, who.Email, failed(err))
+		return nil, f.family.reject(c, it, who.Email, failed(err))
 	}
 	token, s, err := f.family.admit(c, it, &oidc.User{
 		Subject: who.Subject, Email: who.Email, FirstName: who.FirstName, LastName: who.LastName, SessionID: who.SessionIndex, AuthenticatedAt: who.Authenticated,
 	}, who.Until)
 	if err != nil {
-		return nil, f.family.refuse(c, it, who.Email, err)
+		return nil, f.family.reject(c, it, who.Email, err)
 	}
 	out := redirect(to, append(browser.ClearKey(), browser.Set(token, s.Until), browser.Unbind())...)
 	out.Status = http.StatusSeeOther

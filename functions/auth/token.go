@@ -27,13 +27,13 @@ type tokens struct {
 	WorkspaceID string `json:"workspace_id,omitempty"`
 }
 
-func refuseToken(code, why string) (any, error) {
+func rejectToken(code, why string) (any, error) {
 	return admin.Response{Status: http.StatusBadRequest, JSON: problem{code, why}}, nil
 }
 
 // noGrant returns the one error for invalid codes and tokens.
 func noGrant() (any, error) {
-	return refuseToken("invalid_grant", "the code or token is unknown, has expired, was already used, or belongs to another client")
+	return rejectToken("invalid_grant", "the code or token is unknown, has expired, was already used, or belongs to another client")
 }
 
 func (f *granting) token(c *admin.Call) (any, error) {
@@ -41,7 +41,7 @@ func (f *granting) token(c *admin.Call) (any, error) {
 		return admin.Response{Status: http.StatusUnauthorized, Header: http.Header{"Www-Authenticate": {"Basic"}}, JSON: problem{"invalid_client", "clients are public: send client_id in the body, and no Authorization"}}, nil
 	}
 	if c.Body.Text("client_id") == "" {
-		return refuseToken("invalid_request", "client_id is required")
+		return rejectToken("invalid_request", "client_id is required")
 	}
 	switch c.Body.Text("grant_type") {
 	case "authorization_code":
@@ -51,7 +51,7 @@ func (f *granting) token(c *admin.Call) (any, error) {
 	case grantDevice:
 		return (&devices{f}).fetch(c)
 	}
-	return refuseToken("unsupported_grant_type", "grant_type must be authorization_code, refresh_token or "+grantDevice)
+	return rejectToken("unsupported_grant_type", "grant_type must be authorization_code, refresh_token or "+grantDevice)
 }
 
 // elsewhere reports whether a client requests another server than the grant's.
@@ -73,9 +73,9 @@ func (f *granting) exchange(c *admin.Call) (any, error) {
 	case code.Client != c.Body.Text("client_id"), code.Redirect != c.Body.Text("redirect_uri"), !code.Matches(c.Body.Text("code_verifier")):
 		return noGrant()
 	case elsewhere(c, &code.Grant):
-		return refuseToken("invalid_target", "resource must equal that of the authorization request")
+		return rejectToken("invalid_target", "resource must equal that of the authorization request")
 	}
-	return f.give(c, &code.Grant, code.Grant.Scopes, audit.Login, func(tx *resource.Tx) (*oauthserver.Tokens, error) { return code.Exchange(tx, secret) })
+	return f.issue(c, &code.Grant, code.Grant.Scopes, audit.Login, func(tx *resource.Tx) (*oauthserver.Tokens, error) { return code.Exchange(tx, secret) })
 }
 
 func (f *granting) renew(c *admin.Call) (any, error) {
@@ -90,20 +90,20 @@ func (f *granting) renew(c *admin.Call) (any, error) {
 	case held.Client != c.Body.Text("client_id"):
 		return noGrant()
 	case elsewhere(c, &held.Grant):
-		return refuseToken("invalid_target", "resource must equal that of the original grant")
+		return rejectToken("invalid_target", "resource must equal that of the original grant")
 	}
 	scopes := held.Scopes
 	if fewer, ok := oauthserver.NarrowScopes(held.Scopes, c.Body.Text("scope")); !ok {
-		return refuseToken("invalid_scope", "scope must be a subset of the granted scopes")
+		return rejectToken("invalid_scope", "scope must be a subset of the granted scopes")
 	} else if len(fewer) > 0 {
 		scopes = fewer
 	}
-	return f.give(c, &held.Grant, scopes, audit.Rotate, func(tx *resource.Tx) (*oauthserver.Tokens, error) { return held.Renew(tx, scopes) })
+	return f.issue(c, &held.Grant, scopes, audit.Rotate, func(tx *resource.Tx) (*oauthserver.Tokens, error) { return held.Renew(tx, scopes) })
 }
 
-// give issues tokens for a grant of an existing user. If the code or token was used
+// issue issues tokens for a grant of an existing user. If the code or token was used
 // concurrently, the grant ends.
-func (f *granting) give(c *admin.Call, g *oauthserver.Grant, scopes []string, action string, stage func(*resource.Tx) (*oauthserver.Tokens, error)) (any, error) {
+func (f *granting) issue(c *admin.Call, g *oauthserver.Grant, scopes []string, action string, stage func(*resource.Tx) (*oauthserver.Tokens, error)) (any, error) {
 	view, err := f.family.Loader.Fresh(c.Context, g.Scope.Org)
 	if err != nil {
 		return nil, err

@@ -82,9 +82,9 @@ func (f *family) references(c *admin.Call, tx *resource.Tx, rec *resource.Record
 	return hold(tx, rec, refs, held)
 }
 
-// maxHeld bounds how many of the things that a config names are protected from being
+// maxCached bounds how many of the things that a config names are protected from being
 // deleted while it is saved. Who deletes one looks for configs that name it anyway.
-const maxHeld = 40
+const maxCached = 40
 
 // hold notes what the config names.
 func hold(tx *resource.Tx, rec *resource.Record, refs route.Refs, held map[string]resource.Ref) error {
@@ -96,7 +96,7 @@ func hold(tx *resource.Tx, rec *resource.Record, refs route.Refs, held map[strin
 	}
 	n := 0
 	for _, of := range held {
-		if n++; n > maxHeld {
+		if n++; n > maxCached {
 			break
 		}
 		if err := tx.RequireExists(of); err != nil {

@@ -11,10 +11,10 @@ import (
 // body is what the document states about a kind of request. Objects are open:
 // what a provider takes beyond this is forwarded.
 type body struct {
-	doc             string
-	request, answer admin.Schema
-	streams         bool // the response is a stream if the request sets stream
-	query           []parameter
+	doc               string
+	request, response admin.Schema
+	streams           bool // the response is a stream if the request sets stream
+	query             []parameter
 }
 
 type parameter struct {
@@ -107,14 +107,14 @@ func completion(kind string, of admin.Schema) admin.Schema {
 // bodies by the endpoint of a route.
 var bodies = map[string]body{
 	"promptCompletions": {
-		doc: "Render a saved prompt and call its model.", streams: true, request: prompted(nil), answer: oneOf(
+		doc: "Render a saved prompt and call its model.", streams: true, request: prompted(nil), response: oneOf(
 			completion("chat.completion", choice(map[string]admin.Schema{"message": open, "logprobs": {}})),
 			completion("text_completion", choice(map[string]admin.Schema{"text": text, "logprobs": {}})),
 		),
 	},
 	"promptRender": {
 		doc: "Render a saved prompt. The response contains the body for a model request.", request: prompted(nil),
-		answer: object([]string{"success", "data"}, map[string]admin.Schema{"success": {"type": "boolean", "const": true}, "data": open}),
+		response: object([]string{"success", "data"}, map[string]admin.Schema{"success": {"type": "boolean", "const": true}, "data": open}),
 	},
 	"promptTest": {
 		doc: "Run tests on a version of a saved prompt: those of the body, or the saved ones. Each calls the model with a request of the caller, which counts against limits and is logged.",
@@ -128,7 +128,7 @@ var bodies = map[string]body{
 			}),
 			"example": []any{map[string]any{"name": "greets", "variables": map[string]any{"name": "World"}, "assertions": []any{map[string]any{"type": "contains", "value": "World"}}}},
 		}}),
-		answer: object([]string{"object", "prompt_id", "prompt_version", "passed", "counts", "cases"}, map[string]admin.Schema{
+		response: object([]string{"object", "prompt_id", "prompt_version", "passed", "counts", "cases"}, map[string]admin.Schema{
 			"object": constant("prompt-test"), "prompt_id": text, "prompt_version": integer, "passed": boolean,
 			"counts": {"type": "boolean", "description": "The saved tests were run; require_tests requires such a run."},
 			"cases": list(object([]string{"name", "passed", "answer", "assertions"}, map[string]admin.Schema{
@@ -147,7 +147,7 @@ var bodies = map[string]body{
 			"tools": {"type": "array", "maxItems": 128, "items": open}, "tool_choice": oneOf(text, open, null), "response_format": open, "logprobs": boolean,
 			"top_logprobs": within("integer", 0, 20), "max_completion_tokens": integer, "parallel_tool_calls": boolean, "reasoning_effort": text,
 		})),
-		answer: completion("chat.completion", choice(map[string]admin.Schema{"message": object([]string{"role"}, map[string]admin.Schema{
+		response: completion("chat.completion", choice(map[string]admin.Schema{"message": object([]string{"role"}, map[string]admin.Schema{
 			"role": constant("assistant"), "content": maybe, "refusal": maybe, "tool_calls": list(open),
 		})})),
 	},
@@ -156,7 +156,7 @@ var bodies = map[string]body{
 		request: request([]string{"prompt"}, sampling(map[string]admin.Schema{
 			"model": model, "prompt": oneOf(text, list(admin.Schema{})), "best_of": within("integer", 0, 20), "echo": boolean, "logprobs": within("integer", 0, 5), "suffix": text,
 		})),
-		answer: completion("text_completion", choice(map[string]admin.Schema{"text": text})),
+		response: completion("text_completion", choice(map[string]admin.Schema{"text": text})),
 	},
 	"messages": {
 		doc: "Create a message, in Anthropic's format.", streams: true,
@@ -167,7 +167,7 @@ var bodies = map[string]body{
 			})},
 			"tools": list(open), "tool_choice": open, "top_k": {"type": "integer", "minimum": 0}, "top_p": within("number", 0, 1), "stop_sequences": list(text), "thinking": open, "metadata": open,
 		}),
-		answer: object([]string{"id", "type", "role", "content", "model", "usage"}, map[string]admin.Schema{
+		response: object([]string{"id", "type", "role", "content", "model", "usage"}, map[string]admin.Schema{
 			"id": text, "type": constant("message"), "role": constant("assistant"), "content": list(object([]string{"type"}, map[string]admin.Schema{"type": text, "text": text})), "model": text,
 			"stop_reason": maybe, "stop_sequence": maybe, "usage": object(nil, map[string]admin.Schema{"input_tokens": integer, "output_tokens": integer}),
 		}),
@@ -178,7 +178,7 @@ var bodies = map[string]body{
 			"config": oneOf(text, open, null), "method": {"type": "string", "enum": []string{"POST", "GET", "PUT", "DELETE"}}, "path": {"type": "string", "description": "Below the base URL, such as /chat/completions."},
 			"headers": {"type": "object", "additionalProperties": text, "maxProperties": 100}, "body": {}, "assume": {"type": "array", "maxItems": 100, "items": within("integer", 200, 599)},
 		}),
-		answer: object([]string{"object", "endpoint", "config", "targets", "limits", "decision", "error", "sent"}, map[string]admin.Schema{
+		response: object([]string{"object", "endpoint", "config", "targets", "limits", "decision", "error", "sent"}, map[string]admin.Schema{
 			"object": constant("dry-run"), "endpoint": text, "config": oneOf(open, null), "targets": list(open), "limits": list(open), "decision": open, "error": oneOf(open, null), "sent": {"const": false},
 		}),
 	},
@@ -190,7 +190,7 @@ var bodies = map[string]body{
 				"role": {"type": "string", "enum": []string{"user", "assistant"}}, "content": oneOf(text, list(open)),
 			})},
 		}),
-		answer: object([]string{"input_tokens"}, map[string]admin.Schema{"input_tokens": integer, "estimated": boolean}),
+		response: object([]string{"input_tokens"}, map[string]admin.Schema{"input_tokens": integer, "estimated": boolean}),
 	},
 	"createModelResponse": {
 		doc: "Create a response, in the format of OpenAI's Responses API.", streams: true,
@@ -201,7 +201,7 @@ var bodies = map[string]body{
 			"include": list(text), "metadata": oneOf(open, null), "truncation": maybe,
 			"previous_response_id": text, "conversation": oneOf(text, open, null), "prompt": open, "user": text, "stream_options": open,
 		}),
-		answer: object([]string{"id", "object", "created_at", "status", "model", "output"}, map[string]admin.Schema{
+		response: object([]string{"id", "object", "created_at", "status", "model", "output"}, map[string]admin.Schema{
 			"id": text, "object": constant("response"), "created_at": integer, "model": text, "status": {"type": "string", "enum": []string{"completed", "failed", "in_progress", "incomplete", "queued", "cancelled"}},
 			"error": oneOf(open, null), "incomplete_details": oneOf(open, null), "output": list(object([]string{"type"}, map[string]admin.Schema{"type": text, "id": text})),
 			"usage": oneOf(object(nil, map[string]admin.Schema{"input_tokens": integer, "output_tokens": integer, "total_tokens": integer}), null),
@@ -212,7 +212,7 @@ var bodies = map[string]body{
 		request: request([]string{"input"}, map[string]admin.Schema{
 			"model": model, "input": oneOf(text, list(admin.Schema{})), "encoding_format": {"enum": []any{"float", "base64", nil}}, "dimensions": {"type": "integer", "minimum": 1}, "user": text,
 		}),
-		answer: object([]string{"object", "data", "model"}, map[string]admin.Schema{
+		response: object([]string{"object", "data", "model"}, map[string]admin.Schema{
 			"object": constant("list"), "model": text, "usage": usage, "data": list(object([]string{"object", "index", "embedding"}, map[string]admin.Schema{
 				"object": constant("embedding"), "index": integer, "embedding": oneOf(list(admin.Schema{"type": "number"}), text),
 			})),
@@ -224,7 +224,7 @@ var bodies = map[string]body{
 			{"ai_service", text}, {"provider", text}, {"limit", admin.Schema{"type": "integer", "minimum": 0}}, {"offset", admin.Schema{"type": "integer", "minimum": 0}},
 			{"sort", admin.Schema{"type": "string", "enum": []string{"name", "provider", "ai_service"}}}, {"order", admin.Schema{"type": "string", "enum": []string{"asc", "desc"}}},
 		},
-		answer: object([]string{"object", "data"}, map[string]admin.Schema{
+		response: object([]string{"object", "data"}, map[string]admin.Schema{
 			"object": constant("list"), "total_count": integer,
 			"data": list(object([]string{"id", "object"}, map[string]admin.Schema{
 				"id": text, "object": constant("model"), "created": integer, "owned_by": text, "pricing": open,
@@ -234,7 +234,7 @@ var bodies = map[string]body{
 	},
 	"proxy": {
 		doc:     "Call any path of a provider: path, query, body and response are forwarded byte for byte. Below /proxy for paths that the gateway serves itself.",
-		request: admin.Schema{}, answer: admin.Schema{},
+		request: admin.Schema{}, response: admin.Schema{},
 	},
 }
 
@@ -259,8 +259,8 @@ var headers = []struct{ name, doc string }{
 	{"x-gateway-strict-open-ai-compliance", "false: responses include fields beyond OpenAI's format."},
 }
 
-// answerHeaders are the gateway's headers of responses.
-var answerHeaders = map[string]any{
+// responseHeaders are the gateway's headers of responses.
+var responseHeaders = map[string]any{
 	"x-gateway-trace-id":               describedHeader("The trace of the request."),
 	"x-gateway-provider":               describedHeader("The provider that responded."),
 	"x-gateway-cache-status":           describedHeader("HIT, SEMANTIC HIT, MISS, SEMANTIC MISS, REFRESH or DISABLED."),
@@ -289,17 +289,17 @@ var besideResponses = map[string]body{
 	"compactModelResponse": {
 		doc:     "Compact a conversation for further responses.",
 		request: ofResponses("model"),
-		answer: object([]string{"object"}, map[string]admin.Schema{
+		response: object([]string{"object"}, map[string]admin.Schema{
 			"id": text, "object": text, "created_at": integer, "output": list(open), "usage": oneOf(open, null),
 		}),
 	},
 	"countResponseInputTokens": {
 		doc: "Count the input tokens of a response before it is created. This is free.", request: ofResponses(),
-		answer: object([]string{"input_tokens"}, map[string]admin.Schema{"object": text, "input_tokens": integer}),
+		response: object([]string{"input_tokens"}, map[string]admin.Schema{"object": text, "input_tokens": integer}),
 	},
 	"createDecision": {
 		doc: "Create a decision, in OpenAI's format.", request: ofResponses("model"),
-		answer: object(nil, map[string]admin.Schema{"id": text, "object": text, "model": text, "usage": oneOf(open, null)}),
+		response: object(nil, map[string]admin.Schema{"id": text, "object": text, "model": text, "usage": oneOf(open, null)}),
 	},
 }
 
@@ -339,21 +339,21 @@ var realtimeBodies = map[string]body{
 				"type": {"type": "string", "enum": []any{"realtime", "transcription"}}, "audio": object(nil, map[string]admin.Schema{"input": object(nil, map[string]admin.Schema{"transcription": transcriptionOfSecret})}),
 			})),
 		}),
-		answer: object([]string{"value", "expires_at", "session"}, map[string]admin.Schema{"value": {"type": "string", "description": "The secret; it is shown once."}, "expires_at": integer, "session": open}),
+		response: object([]string{"value", "expires_at", "session"}, map[string]admin.Schema{"value": {"type": "string", "description": "The secret; it is shown once."}, "expires_at": integer, "session": open}),
 	},
-	"liveSession":               {doc: "Open a Live session of OpenAI over a WebSocket. Its first message, session.start, names the model.", request: open, answer: open},
-	"geminiLiveSession_v1alpha": {doc: geminiLive, request: open, answer: open},
-	"geminiLiveSession_v1beta":  {doc: geminiLive, request: open, answer: open},
-	"geminiLiveSession_v1":      {doc: geminiLive, request: open, answer: open},
-	"responsesSocket":           {doc: "Create responses over a WebSocket: each response.create is processed like POST /responses, and the events of its stream are sent as messages.", request: open, answer: open},
+	"liveSession":               {doc: "Open a Live session of OpenAI over a WebSocket. Its first message, session.start, names the model.", request: open, response: open},
+	"geminiLiveSession_v1alpha": {doc: geminiLive, request: open, response: open},
+	"geminiLiveSession_v1beta":  {doc: geminiLive, request: open, response: open},
+	"geminiLiveSession_v1":      {doc: geminiLive, request: open, response: open},
+	"responsesSocket":           {doc: "Create responses over a WebSocket: each response.create is processed like POST /responses, and the events of its stream are sent as messages.", request: open, response: open},
 	"realtimeSession": {
-		doc:     "Create a client secret in the format of the beta, valid for a minute.",
-		request: request(nil, sessionOfSecret(map[string]admin.Schema{"input_audio_transcription": transcriptionOfSecret})),
-		answer:  object([]string{"id", "client_secret"}, map[string]admin.Schema{"id": text, "object": text, "model": text, "client_secret": secretOfSession}),
+		doc:      "Create a client secret in the format of the beta, valid for a minute.",
+		request:  request(nil, sessionOfSecret(map[string]admin.Schema{"input_audio_transcription": transcriptionOfSecret})),
+		response: object([]string{"id", "client_secret"}, map[string]admin.Schema{"id": text, "object": text, "model": text, "client_secret": secretOfSession}),
 	},
 	"realtimeTranscriptionSession": {
-		doc:     "Create a client secret for a transcription session, in the format of the beta.",
-		request: object([]string{"input_audio_transcription"}, map[string]admin.Schema{"input_audio_transcription": transcriptionOfSecret}),
-		answer:  object([]string{"id", "client_secret"}, map[string]admin.Schema{"id": text, "object": text, "client_secret": secretOfSession}),
+		doc:      "Create a client secret for a transcription session, in the format of the beta.",
+		request:  object([]string{"input_audio_transcription"}, map[string]admin.Schema{"input_audio_transcription": transcriptionOfSecret}),
+		response: object([]string{"id", "client_secret"}, map[string]admin.Schema{"id": text, "object": text, "client_secret": secretOfSession}),
 	},
 }

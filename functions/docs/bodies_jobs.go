@@ -2,8 +2,8 @@ package docs
 
 import "gateway/shared/admin"
 
-// jobAnswer is a response that describes a stored object or a job.
-func jobAnswer(kind string, members map[string]admin.Schema) admin.Schema {
+// jobResponse is a response that describes a stored object or a job.
+func jobResponse(kind string, members map[string]admin.Schema) admin.Schema {
 	members["id"], members["object"] = text, constant(kind)
 	return object([]string{"id", "object"}, members)
 }
@@ -22,14 +22,14 @@ var runOptions = object(nil, map[string]admin.Schema{
 })
 
 var (
-	batchAnswer = jobAnswer("batch", map[string]admin.Schema{
+	batchResponse = jobResponse("batch", map[string]admin.Schema{
 		"endpoint": text, "input_file_id": text, "completion_window": text, "status": text, "output_file_id": maybe, "error_file_id": maybe, "errors": oneOf(open, null),
 		"request_counts": counts, "metadata": oneOf(open, null), "created_at": maybeTime, "completed_at": maybeTime, "expires_at": maybeTime,
 	})
-	fileAnswer = jobAnswer("file", map[string]admin.Schema{
+	fileResponse = jobResponse("file", map[string]admin.Schema{
 		"bytes": integer, "created_at": maybeTime, "expires_at": maybeTime, "filename": text, "purpose": text, "status": text,
 	})
-	tuningAnswer = jobAnswer("fine_tuning.job", map[string]admin.Schema{
+	tuningResponse = jobResponse("fine_tuning.job", map[string]admin.Schema{
 		"model": text, "status": text, "fine_tuned_model": maybe, "training_file": text, "validation_file": maybe, "result_files": list(text), "trained_tokens": admin.Schema{"type": []string{"integer", "null"}},
 		"error": oneOf(open, null), "created_at": maybeTime, "finished_at": maybeTime,
 	})
@@ -43,19 +43,19 @@ var jobBodies = map[string]body{
 		request: request(nil, map[string]admin.Schema{
 			"model": model, "input": text, "voice": oneOf(admin.Schema{"type": "string", "example": "alloy"}, open), "instructions": text, "response_format": text, "speed": {"type": "number"}, "stream_format": text,
 		}),
-		answer: open,
+		response: open,
 	},
 	"ocr": {
 		doc: "Read the text of a document.",
 		request: request(nil, map[string]admin.Schema{
 			"model": model, "document": {"type": "object", "additionalProperties": true, "example": map[string]any{"type": "document_url", "document_url": "https://example.com/invoice.pdf"}},
 		}),
-		answer: open,
+		response: open,
 	},
 	"moderate": {
-		doc:     "Moderate text and images, in OpenAI's format.",
-		request: request([]string{"input"}, map[string]admin.Schema{"model": model, "input": oneOf(text, list(oneOf(text, open)))}),
-		answer:  object([]string{"results"}, map[string]admin.Schema{"id": text, "model": text, "results": list(open)}),
+		doc:      "Moderate text and images, in OpenAI's format.",
+		request:  request([]string{"input"}, map[string]admin.Schema{"model": model, "input": oneOf(text, list(oneOf(text, open)))}),
+		response: object([]string{"results"}, map[string]admin.Schema{"id": text, "model": text, "results": list(open)}),
 	},
 	"imageGenerate": {
 		doc: "Create images, in OpenAI's format.", streams: true,
@@ -63,7 +63,7 @@ var jobBodies = map[string]body{
 			"model": model, "prompt": text, "n": within("integer", 1, 10), "size": text, "quality": text, "style": text, "user": text, "stream": boolean,
 			"response_format": {"type": "string", "enum": []any{"url", "b64_json", nil}}, "partial_images": within("integer", 0, 3), "output_compression": within("integer", 0, 100),
 		}),
-		answer: object([]string{"data"}, map[string]admin.Schema{
+		response: object([]string{"data"}, map[string]admin.Schema{
 			"created": integer, "data": list(object(nil, map[string]admin.Schema{"url": text, "b64_json": text, "revised_prompt": text})), "usage": open,
 		}),
 	},
@@ -73,7 +73,7 @@ var jobBodies = map[string]body{
 			"model": model, "query": oneOf(text, open), "documents": {"type": "array", "minItems": 1, "items": oneOf(text, open)}, "top_n": {"type": "integer", "minimum": 1},
 			"return_documents": boolean, "max_tokens_per_doc": {"type": "integer", "minimum": 1},
 		}),
-		answer: object([]string{"results"}, map[string]admin.Schema{
+		response: object([]string{"results"}, map[string]admin.Schema{
 			"id": text, "model": text, "usage": open, "results": list(object([]string{"index", "relevance_score"}, map[string]admin.Schema{
 				"index": integer, "relevance_score": {"type": "number"}, "document": oneOf(text, open),
 			})),
@@ -88,27 +88,27 @@ var jobBodies = map[string]body{
 			"provider_options": open,
 			"model":            {"type": "string", "description": "Model of all rows, for Bedrock and Vertex AI."}, "role_arn": text, "job_name": text, "output_data_config": oneOf(text, open),
 		}),
-		answer: batchAnswer,
+		response: batchResponse,
 	},
-	"retrieveBatch": {doc: "Read a batch. The first read after its end records the usage of its rows.", answer: batchAnswer},
-	"cancelBatch":   {doc: "Stop a batch.", answer: batchAnswer},
+	"retrieveBatch": {doc: "Read a batch. The first read after its end records the usage of its rows.", response: batchResponse},
+	"cancelBatch":   {doc: "Stop a batch.", response: batchResponse},
 	"uploadFile": {
 		doc: "Upload a file to the provider or, with x-gateway-provider: gateway, to the gateway.",
 		request: object([]string{"file", "purpose"}, map[string]admin.Schema{
 			"file": {"type": "string", "format": "binary"}, "purpose": {"type": "string", "description": "Such as batch or fine-tune."},
 			"expires_after[anchor]": constant("created_at"), "expires_after[seconds]": integer,
 		}),
-		answer: fileAnswer,
+		response: fileResponse,
 	},
-	"retrieveFile": {doc: "Read the metadata of a file.", answer: fileAnswer},
+	"retrieveFile": {doc: "Read the metadata of a file.", response: fileResponse},
 	"createFinetune": {
 		doc: "Start a fine-tuning job.",
 		request: request([]string{"training_file"}, map[string]admin.Schema{
 			"model": model, "training_file": text, "validation_file": text, "suffix": text, "seed": integer, "hyperparameters": open, "method": open, "metadata": texts,
 			"integrations": {"type": "array", "items": open}, "job_name": text, "role_arn": text, "output_file": text,
 		}),
-		answer: tuningAnswer,
+		response: tuningResponse,
 	},
-	"retrieveFinetune": {doc: "Read a fine-tuning job.", answer: tuningAnswer},
-	"cancelFinetune":   {doc: "Stop a fine-tuning job.", answer: tuningAnswer},
+	"retrieveFinetune": {doc: "Read a fine-tuning job.", response: tuningResponse},
+	"cancelFinetune":   {doc: "Stop a fine-tuning job.", response: tuningResponse},
 }

@@ -221,10 +221,10 @@ func bodyOf(rt *relay.Route) body {
 			}
 		}
 	}
-	b := body{doc: summary(cmp.Or(rt.Name, rt.Endpoint)), request: admin.Schema{"type": "object"}, answer: admin.Schema{"type": "object"}}
+	b := body{doc: summary(cmp.Or(rt.Name, rt.Endpoint)), request: admin.Schema{"type": "object"}, response: admin.Schema{"type": "object"}}
 	b.streams = rt.Client != nil
 	if rt.BodyMode == relay.Raw {
-		b.request, b.answer = admin.Schema{}, admin.Schema{}
+		b.request, b.response = admin.Schema{}, admin.Schema{}
 	}
 	return b
 }
@@ -261,16 +261,16 @@ func content(media string, schema admin.Schema) map[string]any {
 	return map[string]any{media: map[string]any{"schema": schema}}
 }
 
-// refusals are the statuses of gateway-made refusals; a provider's own are passed
+// rejections are the statuses of gateway-made refusals; a provider's own are passed
 // on too.
-var refusals = []string{"400", "401", "403", "408", "412", "413", "429", "446", "500", "502", "503"}
+var rejections = []string{"400", "401", "403", "408", "412", "413", "429", "446", "500", "502", "503"}
 
-// refusalDocs describe refusals that differ from those of the administration.
-var refusalDocs = map[string]string{"408": "The provider timed out.", "412": "Budget exhausted.", "502": "Error of the provider."}
+// rejectionDocs describe refusals that differ from those of the administration.
+var rejectionDocs = map[string]string{"408": "The provider timed out.", "412": "Budget exhausted.", "502": "Error of the provider."}
 
-func refusalDoc(status string) string {
+func rejectionDoc(status string) string {
 	n, _ := strconv.Atoi(status) // 0 has no text
-	return cmp.Or(refusalDocs[status], admin.StatusDoc(n))
+	return cmp.Or(rejectionDocs[status], admin.StatusDoc(n))
 }
 
 func responses(rt *relay.Route, b *body) map[string]any {
@@ -278,16 +278,16 @@ func responses(rt *relay.Route, b *body) map[string]any {
 	if rt.BodyMode == relay.Raw || rt.Binary {
 		media = "*/*"
 	}
-	done := content(media, b.answer)
+	done := content(media, b.response)
 	if rt.Media {
 		maps.Copy(done, content("*/*", admin.Schema{}))
 	}
 	if b.streams {
 		maps.Copy(done, content("text/event-stream", admin.Schema{"type": "string", "description": "Server-sent events, when stream is true."}))
 	}
-	out := map[string]any{"200": map[string]any{"description": "The response.", "content": done, "headers": answerHeaders}}
-	for _, status := range refusals {
-		out[status] = map[string]any{"description": refusalDoc(status), "content": content("application/json", admin.Schema{"$ref": "#/components/schemas/" + errorName})}
+	out := map[string]any{"200": map[string]any{"description": "The response.", "content": done, "headers": responseHeaders}}
+	for _, status := range rejections {
+		out[status] = map[string]any{"description": rejectionDoc(status), "content": content("application/json", admin.Schema{"$ref": "#/components/schemas/" + errorName})}
 	}
 	return out
 }
@@ -351,15 +351,15 @@ func agentOperation(rt *relay.Route, path, method, id string) map[string]any {
 		form = agentMessage
 	}
 	answers := map[string]any{}
-	for _, status := range append(slices.Clone(refusals), "404", "405", "446") {
-		answers[status] = map[string]any{"description": refusalDoc(status), "content": content("application/json", form)}
+	for _, status := range append(slices.Clone(rejections), "404", "405", "446") {
+		answers[status] = map[string]any{"description": rejectionDoc(status), "content": content("application/json", form)}
 	}
 	media := content("application/json", form)
 	media["text/event-stream"] = map[string]any{"schema": admin.Schema{"type": "string", "description": "Server-sent events, each with a task event."}}
 	if method == http.MethodDelete {
-		answers["204"] = map[string]any{"description": "Deleted.", "headers": answerHeaders}
+		answers["204"] = map[string]any{"description": "Deleted.", "headers": responseHeaders}
 	} else {
-		answers["200"] = map[string]any{"description": "The agent's response, or a stream of its events.", "headers": answerHeaders, "content": media}
+		answers["200"] = map[string]any{"description": "The agent's response, or a stream of its events.", "headers": responseHeaders, "content": media}
 	}
 	if method == http.MethodGet {
 		answers["304"] = map[string]any{"description": "The client's cached card is current."}

@@ -205,7 +205,7 @@ func TestBodiesOfJobsAreDescribed(t *testing.T) {
 	} {
 		b := bodyOf(&relay.Route{Endpoint: endpoint, BodyMode: relay.Unified})
 		members, _ := b.request["properties"].(map[string]admin.Schema)
-		if members[member] == nil || b.answer["properties"] == nil {
+		if members[member] == nil || b.response["properties"] == nil {
 			t.Errorf("%s: no %s in %v", endpoint, member, b.request)
 		}
 	}

@@ -23,8 +23,8 @@ var protocolHeaders = []struct{ name, doc string }{
 	{"mcp-session-id", "The session started by initialize, in older protocol versions."},
 }
 
-// protocolAnswers are the statuses of responses that are not refusals, by method.
-var protocolAnswers = map[string]map[string]string{
+// protocolResponses are the statuses of responses that are not refusals, by method.
+var protocolResponses = map[string]map[string]string{
 	http.MethodPost:   {"200": "The response, or a stream that ends with it.", "202": "A notification or a response was accepted."},
 	http.MethodGet:    {"200": "Server-initiated messages, while the stream is open."},
 	http.MethodDelete: {"204": "The session is over."},
@@ -38,11 +38,11 @@ func protocolOperation(rt *relay.Route, path, method, id string) map[string]any 
 		http.MethodDelete: "End a session with a server.",
 	}[method]}
 	answers := map[string]any{}
-	for _, status := range append(slices.Clone(refusals), "404", "405", "406", "415") {
-		answers[status] = map[string]any{"description": refusalDoc(status), "content": content("application/json", message)}
+	for _, status := range append(slices.Clone(rejections), "404", "405", "406", "415") {
+		answers[status] = map[string]any{"description": rejectionDoc(status), "content": content("application/json", message)}
 	}
-	for status, doc := range protocolAnswers[method] {
-		answer := map[string]any{"description": doc, "headers": answerHeaders}
+	for status, doc := range protocolResponses[method] {
+		answer := map[string]any{"description": doc, "headers": responseHeaders}
 		if status == "200" {
 			media := content("text/event-stream", admin.Schema{"type": "string", "description": "Server-sent events, each with a message."})
 			if method == http.MethodPost {

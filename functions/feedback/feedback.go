@@ -29,19 +29,19 @@ func New(s *feedback.Store) admin.Family {
 		{
 			Method: "POST", Path: "/feedback", Name: "createFeedback", Doc: "Rate a response, or several: one object or a list.",
 			Scopes: scopes, Level: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true, MaxItems: MaxList, MaxBody: 2 << 20,
-			Body: append([]admin.Field{trace, value}, more...), Response: answer, Do: f.create,
+			Body: append([]admin.Field{trace, value}, more...), Response: response, Do: f.create,
 		},
 		{
 			Method: "PUT", Path: "/feedback/{id}", Name: "updateFeedback", Doc: "Change a rating. The value is required; other absent fields are unchanged.",
 			Scopes: scopes, Level: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true,
-			Body: append([]admin.Field{value}, more...), Response: answer, Do: f.update,
+			Body: append([]admin.Field{value}, more...), Response: response, Do: f.update,
 		},
 	}}
 }
 
 type family struct{ store *feedback.Store }
 
-var answer = admin.Closed(map[string]admin.Schema{
+var response = admin.Closed(map[string]admin.Schema{
 	"status": {"type": "string", "const": "success"}, "message": {"type": "string"}, "feedback_ids": {"type": "array", "items": admin.Schema{"type": "string", "format": "uuid"}},
 })
 

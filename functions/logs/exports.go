@@ -258,7 +258,7 @@ func (x *exports) before(c *admin.Call, tx *resource.Tx, ch *exportChange) error
 	if err != nil {
 		return err
 	}
-	if err := refuseDenied(of, ch.Form.Fields); err != nil {
+	if err := rejectDenied(of, ch.Form.Fields); err != nil {
 		return err
 	}
 	if f := ch.Form; f.Format != export.Parquet && (f.Compression == export.Snappy || f.Compression == export.Zstd) {
@@ -294,7 +294,7 @@ func (x *exports) retire(c *admin.Call, _ *resource.Tx, it exportItem) error {
 	return x.idle(c, it.Record, "deleted")
 }
 
-func refuseDenied(of *tenant.Organisation, fields []string) error {
+func rejectDenied(of *tenant.Organisation, fields []string) error {
 	var wrong []fault.Detail
 	for i, name := range fields {
 		denied := of.Settings.DeniedExportFields
@@ -354,7 +354,7 @@ func (x *exports) start(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseDenied(of, it.Form.Fields); err != nil {
+	if err := rejectDenied(of, it.Form.Fields); err != nil {
 		return nil, err
 	}
 	q, err := x.query(c, it.Form)
@@ -438,7 +438,7 @@ func mayRead(c *admin.Call, o *export.Order) error {
 	if err != nil {
 		return err
 	}
-	if refuseDenied(of, o.Fields) != nil {
+	if rejectDenied(of, o.Fields) != nil {
 		return fault.New(fault.NotAllowed, "exportId", "The file contains fields that may no longer be exported here; create another export without the fields of GET /v1/logs/exports/field-restrictions")
 	}
 	now := o.Filter

@@ -77,7 +77,7 @@ func (f *family) otelRoutes() (out []admin.Route) {
 			Response: admin.Schema{"type": "object", "additionalProperties": false, "properties": map[string]admin.Schema{
 				"partialSuccess": {"type": "object", "description": "About rejected entries; absent if there are none.", "additionalProperties": false, "properties": map[string]admin.Schema{
 					k.rejected: {"type": "string"}, "errorMessage": {"type": "string"}}}}},
-			Rejections: &admin.Rejections{ContentType: "application/json", Schema: admin.Schema{"type": "object"}, Body: refused},
+			Rejections: &admin.Rejections{ContentType: "application/json", Schema: admin.Schema{"type": "object"}, Body: rejected},
 			Do:         func(c *admin.Call) (any, error) { return f.observe(c, &k) },
 		})
 	}
@@ -97,8 +97,8 @@ func inProtobuf(r *http.Request) bool {
 	return media == protobufType
 }
 
-// refused is a refusal as its sender reads it.
-func refused(c *admin.Call, f *fault.Fault) any {
+// rejected is a refusal as its sender reads it.
+func rejected(c *admin.Call, f *fault.Fault) any {
 	if !inProtobuf(c.Request) {
 		return admin.Response{ContentType: "application/json", Body: f.AdminBody(c.RequestID)}
 	}

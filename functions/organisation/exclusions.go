@@ -131,7 +131,7 @@ func (x exclusion) requested(c *admin.Call, rows []resource.Row) ([]switched, er
 		}
 		wanted[row.ID] = in.Bool("excluded")
 	}
-	if err := refusedBy(bad); err != nil {
+	if err := rejectedBy(bad); err != nil {
 		return nil, err
 	}
 	var all []switched
@@ -260,7 +260,7 @@ func writeDefaults(c *admin.Call) (any, error) {
 					*was = ids
 				}
 			}
-			return refusedBy(bad)
+			return rejectedBy(bad)
 		})
 		if err == nil {
 			admin.NoteChanges(c, diff)
@@ -290,8 +290,8 @@ func guardrails(tx *resource.Tx, field string, names []string) (ids []string, ba
 	return ids, bad, nil
 }
 
-// refusedBy is the refusal of all that is wrong; nil for nothing.
-func refusedBy(bad []fault.Detail) error {
+// rejectedBy is the refusal of all that is wrong; nil for nothing.
+func rejectedBy(bad []fault.Detail) error {
 	if f := fault.Invalids(bad); f != nil {
 		return f
 	}

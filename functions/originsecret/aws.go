@@ -156,8 +156,8 @@ func (c *Cloud) json(ctx context.Context, service, region, target string, in, ou
 
 // Bounds of one call.
 const (
-	callTime  = 20 * time.Second
-	maxAnswer = 4 << 20
+	callTime    = 20 * time.Second
+	maxResponse = 4 << 20
 )
 
 // call signs and makes one call. Errors contain the status and the kind that AWS returned, and
@@ -185,7 +185,7 @@ func (c *Cloud) call(ctx context.Context, service, region, method, path string, 
 		return nil, nil, fmt.Errorf("%s does not answer: %w", service, err)
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", service, err)
 	}

@@ -61,14 +61,14 @@ func (f *family) limitsRoute() admin.Route {
 	}
 }
 
-// held is a budget with the subject that has it.
-type held struct {
+// subjectBudget is a budget with the subject that has it.
+type subjectBudget struct {
 	of    *ledger.Subject
 	state ledger.BudgetState
 }
 
 // share is the part of a budget that is settled or reserved.
-func (h *held) share() float64 {
+func (h *subjectBudget) share() float64 {
 	limit := h.state.Limit.CreditLimit + h.state.Raised
 	if limit <= 0 {
 		return 1
@@ -76,7 +76,7 @@ func (h *held) share() float64 {
 	return float64(h.state.Usage+h.state.Reserved) / float64(limit)
 }
 
-func (h *held) show() admin.Members {
+func (h *subjectBudget) show() admin.Members {
 	s, unit := &h.state, h.state.Limit.Type
 	return admin.Members{
 		"object": "limit", "kind": h.of.Kind, "id": h.of.ID, "name": admin.OrNull(h.of.Label), "workspace_id": admin.OrNull(h.of.Scope.Workspace), "value_key": admin.OrNull(h.of.Bucket),
@@ -171,10 +171,10 @@ func (f *family) limits(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []held
+	var found []subjectBudget
 	for i, budgets := range states {
 		for _, b := range budgets {
-			found = append(found, held{subjects[i], b})
+			found = append(found, subjectBudget{subjects[i], b})
 		}
 	}
 	if only == "" || only == ledger.Policy {
@@ -184,7 +184,7 @@ func (f *family) limits(c *admin.Call) (any, error) {
 		}
 		found, whole = append(found, counters...), whole && all
 	}
-	slices.SortStableFunc(found, func(a, b held) int {
+	slices.SortStableFunc(found, func(a, b subjectBudget) int {
 		return cmp.Or(cmp.Compare(b.share(), a.share()), cmp.Compare(a.of.Kind, b.of.Kind), cmp.Compare(a.of.ID, b.of.ID), cmp.Compare(a.of.Bucket, b.of.Bucket))
 	})
 	size := defaultTop
@@ -250,7 +250,7 @@ func (h *holder) collect(c *admin.Call, to []*ledger.Subject) (out []*ledger.Sub
 }
 
 // counters are those of the policies of workspaces.
-func (f *family) counters(c *admin.Call, in []store.Scope) (out []held, whole bool, err error) {
+func (f *family) counters(c *admin.Call, in []store.Scope) (out []subjectBudget, whole bool, err error) {
 	found, whole, err := records(c, in, ledger.KindUsagePolicy, maxPolicies, nil)
 	if err != nil {
 		return nil, false, err
@@ -267,17 +267,17 @@ func (f *family) counters(c *admin.Call, in []store.Scope) (out []held, whole bo
 	}
 	wg.Wait()
 	for i := range lists {
-		out, whole = append(out, lists[i].held...), whole && !lists[i].more
+		out, whole = append(out, lists[i].budgets...), whole && !lists[i].more
 	}
 	return out, whole, errors.Join(errs...)
 }
 
 // policyCounters are the first counters of a policy as they were at a time.
 type policyCounters struct {
-	rev  int64
-	at   time.Time
-	held []held
-	more bool
+	rev     int64
+	at      time.Time
+	budgets []subjectBudget
+	more    bool
 }
 
 // recentCounters are the counters of policies that were read lately, so that a page that is
@@ -321,7 +321,7 @@ func countersOf(ctx context.Context, l *ledger.Ledger, rec resource.Record) (pol
 	out := policyCounters{rev: rec.Rev, more: next != ""}
 	for _, b := range buckets {
 		for _, state := range b.Budgets {
-			out.held = append(out.held, held{of(b.ValueKey), state})
+			out.budgets = append(out.budgets, subjectBudget{of(b.ValueKey), state})
 		}
 	}
 	return out, err

@@ -54,10 +54,10 @@ func Routes() []relay.Route {
 
 // Bounds of a run of tests.
 const (
-	atOnce    = 4 // cases
-	caseTime  = 2 * time.Minute
-	maxAnswer = 4 << 20 // bytes of a response
-	maxShown  = 4 << 10 // bytes of it in the response
+	atOnce      = 4 // cases
+	caseTime    = 2 * time.Minute
+	maxResponse = 4 << 20 // bytes of a response
+	maxShown    = 4 << 10 // bytes of it in the response
 )
 
 // table is the body of a run: cases in place of the saved ones.
@@ -243,7 +243,7 @@ func (x exam) endpoint() string {
 
 // callModel has the model answer; nil: it did not, and the result explains why.
 func (x exam) callModel(ctx context.Context, body, rendered []byte, out *result) *expect.Outcome {
-	got := &response.Recorder{Max: maxAnswer}
+	got := &response.Recorder{Max: maxResponse}
 	begun := x.Now()
 	broken := x.Send(ctx, got, x.found.ID+"@"+strconv.FormatInt(x.found.Version, 10), body)
 	elapsed := x.Now().Sub(begun)
@@ -265,7 +265,7 @@ func (x exam) callModel(ctx context.Context, body, rendered []byte, out *result)
 		}
 		return nil
 	}
-	text := answered(answer)
+	text := responseText(answer)
 	shown := fault.Clip(text, maxShown)
 	out.Answer = &shown
 	return &expect.Outcome{Text: text, Latency: elapsed, Guard: func(name string) (bool, error) {
@@ -273,9 +273,9 @@ func (x exam) callModel(ctx context.Context, body, rendered []byte, out *result)
 	}}
 }
 
-// answered is the text of a response, or where it has none the arguments of its first
+// responseText is the text of a response, or where it has none the arguments of its first
 // call of a tool.
-func answered(body []byte) string {
+func responseText(body []byte) string {
 	var a struct {
 		Choices []struct {
 			Text    string `json:"text"`

@@ -55,7 +55,7 @@ func (f *groups) shownGroup(c *admin.Call, rec *resource.Record, g *membership.G
 			return nil, err
 		}
 	}
-	return answer(c, rec, groupDoc(f.users.family.base(c), rec, g, members, with)), nil
+	return respond(c, rec, groupDoc(f.users.family.base(c), rec, g, members, with)), nil
 }
 
 func (f *groups) getGroup(c *admin.Call) (any, error) {

@@ -37,8 +37,8 @@ const mediaType = "application/scim+json"
 // provision is the scope of the protocol, which tokens of identity providers alone have.
 const provision = "scim.provision"
 
-// refusals are in the form of RFC 7644, 3.12.
-var refusals = admin.Rejections{
+// rejections are in the form of RFC 7644, 3.12.
+var rejections = admin.Rejections{
 	ContentType: mediaType, Challenge: "Bearer",
 	Schema: admin.Closed(map[string]admin.Schema{
 		"schemas": {"type": "array", "items": admin.Schema{"type": "string"}}, "status": {"type": "string"}, "scimType": {"type": []string{"string", "null"}}, "detail": {"type": "string"},
@@ -130,12 +130,12 @@ func (f *groups) protocol() []admin.Route {
 		{Method: "PUT", Path: "/scim/Groups/{scimId}", Name: "scimReplaceGroup", Doc: "Replace a group and its members.", Query: one, Body: groupBody, Action: audit.Update, Errors: []int{409, 412}, Do: f.putGroup},
 		{Method: "PATCH", Path: "/scim/Groups/{scimId}", Name: "scimPatchGroup", Doc: "Change a group or its members.", Query: one, Body: patchBody(groupExample), Action: audit.Update, Errors: []int{409, 412}, Do: f.patchGroup},
 		{Method: "DELETE", Path: "/scim/Groups/{scimId}", Name: "scimDeleteGroup", Doc: "Delete a group. Users who were members of a workspace only through it are removed from the workspace; a workspace created for its name is archived if no other group maps to it.", Status: http.StatusNoContent, Action: audit.Delete, Errors: []int{412}, Do: f.deleteGroup},
-		{Method: "POST", Path: "/scim/Bulk", Name: "refuseScimBulk", Doc: "Reject bulk operations: send them as separate requests.", Body: bulkBody, Action: audit.Update, Errors: []int{501}, Do: refuseBulk},
+		{Method: "POST", Path: "/scim/Bulk", Name: "refuseScimBulk", Doc: "Reject bulk operations: send them as separate requests.", Body: bulkBody, Action: audit.Update, Errors: []int{501}, Do: rejectBulk},
 	}
 	routes = append(routes, f.users.family.discovery()...)
 	for i := range routes {
 		r := &routes[i]
-		r.Scopes, r.Level, r.Authenticate, r.Rejections, r.Produces = []string{provision}, admin.InOrganisation, f.users.family.caller, &refusals, mediaType
+		r.Scopes, r.Level, r.Authenticate, r.Rejections, r.Produces = []string{provision}, admin.InOrganisation, f.users.family.caller, &rejections, mediaType
 		if r.ResponseOf == nil && r.Status != http.StatusNoContent {
 			r.Response = admin.Schema{"type": "object"}
 		}
@@ -152,10 +152,10 @@ func (f *groups) protocol() []admin.Route {
 	return routes
 }
 
-func refuseBulk(c *admin.Call) (any, error) {
+func rejectBulk(c *admin.Call) (any, error) {
 	out := fault.New(fault.UnsupportedOperation, "", "Bulk operations are not supported; send each operation as a separate request")
 	out.StatusCode = http.StatusNotImplemented
-	return admin.Response{Status: out.StatusCode, JSON: refusals.Body(c, out)}, nil // a response nevertheless, not a failure
+	return admin.Response{Status: out.StatusCode, JSON: rejections.Body(c, out)}, nil // a response nevertheless, not a failure
 }
 
 // Bodies as the document shows them. The package scim reads and checks them, in which names
@@ -222,8 +222,8 @@ func unchanged(c *admin.Call, rec *resource.Record) error {
 	return nil
 }
 
-// answer is a resource with its entity tag.
-func answer(c *admin.Call, rec *resource.Record, doc map[string]any) admin.Response {
+// respond is a resource with its entity tag.
+func respond(c *admin.Call, rec *resource.Record, doc map[string]any) admin.Response {
 	h := http.Header{"Etag": {version(rec)}}
 	if at, ok := doc["meta"].(map[string]any); ok {
 		if location, ok := at["location"].(string); ok {

@@ -24,7 +24,7 @@ func New(d Deps) admin.Family {
 	f := &family{Deps: d}
 	f.mappings, f.tokens = f.describe(), f.describeTokens()
 	return admin.Family{
-		Prefix: "/scim/", Unknown: &refusals,
+		Prefix: "/scim/", Unknown: &rejections,
 		Name: "scim", Doc: "Users and groups of an identity provider (SCIM 2.0), and mappings of groups to workspaces.",
 		Routes: slices.Concat(f.mappings.Routes(), known().Routes(), f.tokens.Routes(), (&groups{&users{f}}).protocol()),
 	}

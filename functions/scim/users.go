@@ -48,7 +48,7 @@ func (f *users) shownUser(c *admin.Call, rec *resource.Record, u *membership.Use
 	if err != nil {
 		return nil, err
 	}
-	return answer(c, rec, doc), nil
+	return respond(c, rec, doc), nil
 }
 
 // groupNames are the names of groups by their ids.

@@ -65,7 +65,7 @@ func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 				r.Action, r.Resource = audit.Invite, "organisation_users"
 				r.ResponseOf = withLink(r.ResponseOf)
 				r.Doc = "Invite a user by email. The link is valid once, for 7 days."
-				r.Do = f.answerLink(r.Do)
+				r.Do = f.respondWithLink(r.Do)
 			case "delete":
 				r.Doc, r.Do = "Cancel a pending invitation.", f.invites.WithItem("delete", f.cancel)
 			}
@@ -215,7 +215,7 @@ func (f *family) inviteRoutes() []admin.Route {
 	accept := admin.Route{
 		Method: "POST", Path: "/admin/users/invites/accept", Aliases: accepts, Name: "acceptInvite", Public: true, Action: actionAccept, Resource: "organisation_users",
 		Doc:   "Accept an invitation: the user joins the organization and the workspaces, and gets a key if the invitation includes one.",
-		Query: query, Errors: []int{403, 404, 409}, Response: acceptedAnswer, Do: f.accept, BodyMode: admin.OptionalBody,
+		Query: query, Errors: []int{403, 404, 409}, Response: acceptedResponse, Do: f.accept, BodyMode: admin.OptionalBody,
 		Body: []admin.Field{token, {Name: "first_name", Type: admin.String, Max: 255}, {Name: "last_name", Type: admin.String, Max: 255}},
 	}
 	page := admin.Route{
@@ -225,8 +225,8 @@ func (f *family) inviteRoutes() []admin.Route {
 	return append(routes, accept, page)
 }
 
-// answerLink sends the mail of a new invitation and responds with its link.
-func (f *family) answerLink(create func(*admin.Call) (any, error)) func(*admin.Call) (any, error) {
+// respondWithLink sends the mail of a new invitation and responds with its link.
+func (f *family) respondWithLink(create func(*admin.Call) (any, error)) func(*admin.Call) (any, error) {
 	return func(c *admin.Call) (any, error) {
 		made, err := create(c)
 		if err != nil {

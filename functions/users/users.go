@@ -174,7 +174,7 @@ func (f *family) remove(c *admin.Call) (any, error) {
 	})
 }
 
-var acceptedAnswer = admin.Closed(map[string]admin.Schema{
+var acceptedResponse = admin.Closed(map[string]admin.Schema{
 	"object": {"type": "string", "const": "invite-acceptance"}, "user_id": {"type": "string"}, "organisation_id": {"type": "string"},
 	"email": {"type": "string"}, "role": {"type": "string"},
 	"workspaces": {"type": "array", "items": admin.Closed(map[string]admin.Schema{"workspace_id": {"type": "string"}, "role": {"type": "string"}})},

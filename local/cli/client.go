@@ -23,8 +23,8 @@ const (
 // defaultURL is where a gateway on this machine listens.
 const defaultURL = "http://127.0.0.1:8787"
 
-// maxAnswer limits a response that is read completely.
-const maxAnswer = 64 << 20
+// maxResponse limits a response that is read completely.
+const maxResponse = 64 << 20
 
 // Client calls the API of a gateway.
 type Client struct {
@@ -173,7 +173,7 @@ func (c Client) Call(ctx context.Context, method, path string, body, out any, he
 // read reads and closes a response, as Call does.
 func (c Client) read(method, path string, resp *http.Response, out any) error {
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
 		return Unreachable{c.Base, cause(err)}
 	}

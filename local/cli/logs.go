@@ -267,7 +267,7 @@ func validate(_ context.Context, e Env) int {
 	if asJSON {
 		err := json.NewEncoder(e.Stdout).Encode(map[string]any{"file": args[0], "kind": kind, "valid": len(found) == 0, "errors": found})
 		if err == nil && len(found) > 0 {
-			err = errRefused
+			err = errRejected
 		}
 		return e.Fail(err)
 	}
@@ -279,7 +279,7 @@ func validate(_ context.Context, e Env) int {
 		fmt.Fprintf(e.Stdout, "%s: %s%s\n", args[0], plain(field), plain(p.Message))
 	}
 	if len(found) > 0 {
-		return e.Fail(errRefused)
+		return e.Fail(errRejected)
 	}
 	fmt.Fprintf(e.Stdout, "%s: valid %s\n", args[0], kind)
 	return ExitDone

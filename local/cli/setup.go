@@ -202,7 +202,7 @@ func (e Env) confirm(yes bool, question string) (bool, error) {
 		return true, nil
 	}
 	fmt.Fprintln(e.Stderr, "Nothing was written.")
-	return false, errRefused
+	return false, errRejected
 }
 
 // scopes of the keys of agents.

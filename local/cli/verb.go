@@ -60,8 +60,8 @@ func (e UsageError) Error() string { return e.Text }
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Sprintf(format, args...)} }
 
-// errRefused ends a verb that has already printed why it failed.
-var errRefused = errors.New("refused")
+// errRejected ends a verb that has already printed why it failed.
+var errRejected = errors.New("refused")
 
 // Fail prints err, if there is one, and returns the exit code that belongs to it.
 func (e Env) Fail(err error) int {
@@ -70,7 +70,7 @@ func (e Env) Fail(err error) int {
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return ExitDone
-	case errors.Is(err, errRefused):
+	case errors.Is(err, errRejected):
 		return ExitRefused
 	}
 	fmt.Fprintln(e.Stderr, "gateway:", err)

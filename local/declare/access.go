@@ -280,8 +280,8 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("no value for %s: set them in the environment; nothing was written", strings.Join(missing, ", "))
 	}
 	for _, s := range p.Steps {
-		if s.refused != "" {
-			return fmt.Errorf("%s: %s; nothing was written", s, s.refused)
+		if s.rejected != "" {
+			return fmt.Errorf("%s: %s; nothing was written", s, s.rejected)
 		}
 	}
 	return nil

@@ -27,9 +27,9 @@ type Step struct {
 	Workspace string   `json:"workspace,omitempty"`
 	Fields    []string `json:"fields,omitempty"` // what a change changes
 
-	missing []string
-	refused string // why it cannot be done
-	run     func(ctx context.Context, p *Plan) error
+	missing  []string
+	rejected string // why it cannot be done
+	run      func(ctx context.Context, p *Plan) error
 }
 
 // String is the step in one line.
@@ -526,7 +526,7 @@ func (b *planner) change(r *Resource, it *item, to *target) {
 	}
 	step := &Step{Action: Change, Noun: k.noun, Name: it.name(), Workspace: to.name, Fields: append(changed, extras...), missing: missing}
 	if len(wrong) > 0 {
-		step.refused = fmt.Sprintf("%s cannot be changed; delete the %s first", strings.Join(wrong, ", "), k.noun)
+		step.rejected = fmt.Sprintf("%s cannot be changed; delete the %s first", strings.Join(wrong, ", "), k.noun)
 	}
 	step.run = func(ctx context.Context, p *Plan) error {
 		if len(body) > 0 {

@@ -11,8 +11,8 @@ import (
 
 // Statuses after which another model is tried.
 var (
-	failed  = []any{401, 403, 404, 408, 429, 500, 502, 503, 504, 529}
-	refused = []any{400, 413, 422}
+	failed   = []any{401, 403, 404, 408, 429, 500, 502, 503, 504, 529}
+	rejected = []any{400, 413, 422}
 )
 
 // Most targets of one node, and nodes of one config.
@@ -167,7 +167,7 @@ func groupNode(l *importer, g *group, short bool) map[string]any {
 		own = s.always
 	}
 	chain(own, failed)
-	chain(s.special[g.name], refused)
+	chain(s.special[g.name], rejected)
 	return node
 }
 

@@ -20,13 +20,13 @@ func message(x *exchange) *apiError {
 	if done {
 		return e
 	}
-	m := &messageAnswer{q: q, x: x, id: id}
-	m.answer = q.answer(0)
+	m := &messageResponse{q: q, x: x, id: id}
+	m.response = q.respond(0)
 	m.usage = x.s.caches.charge(x.model, q.prompt, q.cache.marks, x.s.opts.CacheMinTokens, x.s.opts.Now())
 	if c := int64(q.st.cached); c > 0 {
 		m.usage = Usage{CacheRead: min(c, q.prompt), Input: q.prompt - min(c, q.prompt)}
 	}
-	m.usage.Output, m.usage.Reasoning = m.answer.generated()
+	m.usage.Output, m.usage.Reasoning = m.response.generated()
 	if q.stream {
 		m.stream()
 		return nil
@@ -48,21 +48,21 @@ func countTokens(x *exchange) *apiError {
 	return listed(x, fill(`{"input_tokens":$}`, q.prompt))
 }
 
-// messageAnswer writes a message, complete or as events.
-type messageAnswer struct {
-	q      *messageRequest
-	x      *exchange
-	id     string
-	answer answer
-	usage  Usage
-	index  int // of the next block of a stream
+// messageResponse writes a message, complete or as events.
+type messageResponse struct {
+	q        *messageRequest
+	x        *exchange
+	id       string
+	response modelOutput
+	usage    Usage
+	index    int // of the next block of a stream
 }
 
-func (m *messageAnswer) stopReason() string {
+func (m *messageResponse) stopReason() string {
 	if m.q.st.finish != "" {
 		return m.q.st.finish
 	}
-	switch m.answer.stop {
+	switch m.response.stop {
 	case stopLength:
 		return "max_tokens"
 	case stopSequence:
@@ -76,7 +76,7 @@ func (m *messageAnswer) stopReason() string {
 }
 
 // inputUsage writes the token classes of the prompt, without the closing bracket.
-func (m *messageAnswer) inputUsage(whole bool) []byte {
+func (m *messageResponse) inputUsage(whole bool) []byte {
 	u := m.usage
 	b := fill(`{"input_tokens":$,"cache_creation_input_tokens":$,"cache_read_input_tokens":$`, u.Input, u.CacheWrite5m+u.CacheWrite1h, u.CacheRead)
 	if whole {
@@ -86,12 +86,12 @@ func (m *messageAnswer) inputUsage(whole bool) []byte {
 }
 
 // object writes a message with its content; usage is "" or its field.
-func (m *messageAnswer) object(content []json.RawMessage, stop, matched any, usage []byte) []byte {
+func (m *messageResponse) object(content []json.RawMessage, stop, matched any, usage []byte) []byte {
 	return fill(`{"id":$,"type":"message","role":"assistant","model":$,"content":$,"stop_reason":$,"stop_sequence":$$}`, m.id, m.x.model, list(content), stop, matched, usage)
 }
 
-func (m *messageAnswer) body() []byte {
-	a := &m.answer
+func (m *messageResponse) body() []byte {
+	a := &m.response
 	var content []json.RawMessage
 	if len(a.thinking) > 0 {
 		content = append(content, m.thinkingBlock())
@@ -118,14 +118,14 @@ func wholeArgs(c *call) json.RawMessage {
 	return json.RawMessage(c.args)
 }
 
-func (m *messageAnswer) callID(i int) string {
+func (m *messageResponse) callID(i int) string {
 	return "toolu_" + strings.TrimPrefix(m.id, "msg_") + "t" + strconv.Itoa(i)
 }
 
 // thinkingBlock writes thinking in the form that is shown: text and signature, the
 // signature only, or redacted data.
-func (m *messageAnswer) thinkingBlock() []byte {
-	thinking := strings.Join(m.answer.thinking, "")
+func (m *messageResponse) thinkingBlock() []byte {
+	thinking := strings.Join(m.response.thinking, "")
 	switch {
 	case m.q.st.redacted:
 		return fill(`{"type":"redacted_thinking","data":$}`, seal(signRedacted, thinking))
@@ -137,7 +137,7 @@ func (m *messageAnswer) thinkingBlock() []byte {
 
 // stream sends the events: message_start, the blocks one after the other,
 // message_delta, message_stop.
-func (m *messageAnswer) stream() {
+func (m *messageResponse) stream() {
 	s := m.x.startStream(m.id, m.usage)
 	usage := []byte{}
 	if !m.q.st.noUsage {
@@ -154,14 +154,14 @@ func (m *messageAnswer) stream() {
 		}
 		usage = fill(`,"usage":$"output_tokens":$}`, input, m.usage.Output+m.usage.Reasoning)
 	}
-	if s.event("message_delta", fill(`{"type":"message_delta","delta":{"stop_reason":$,"stop_sequence":$}$}`, m.stopReason(), orNull(m.answer.matched), usage)) {
+	if s.event("message_delta", fill(`{"type":"message_delta","delta":{"stop_reason":$,"stop_sequence":$}$}`, m.stopReason(), orNull(m.response.matched), usage)) {
 		s.last("message_stop", []byte(`{"type":"message_stop"}`))
 	}
 }
 
 // blocks sends all content blocks and reports whether the stream continues.
-func (m *messageAnswer) blocks(s *stream) bool {
-	a := &m.answer
+func (m *messageResponse) blocks(s *stream) bool {
+	a := &m.response
 	if n := int64(len(a.thinking)); n > 0 && !m.thoughts(s) {
 		return false
 	}
@@ -206,8 +206,8 @@ func (m *messageAnswer) blocks(s *stream) bool {
 	return true
 }
 
-func (m *messageAnswer) thoughts(s *stream) bool {
-	a := &m.answer
+func (m *messageResponse) thoughts(s *stream) bool {
+	a := &m.response
 	whole := strings.Join(a.thinking, "")
 	if m.q.st.redacted {
 		s.spend(0, int64(len(a.thinking)))
@@ -231,15 +231,15 @@ func (m *messageAnswer) thoughts(s *stream) bool {
 	return m.delta(s, `{"type":"signature_delta","signature":`, signature) && m.stop(s)
 }
 
-func (m *messageAnswer) start(s *stream, block string) bool {
+func (m *messageResponse) start(s *stream, block string) bool {
 	return s.event("content_block_start", fill(`{"type":"content_block_start","index":$,"content_block":$}`, m.index, json.RawMessage(block)))
 }
 
-func (m *messageAnswer) delta(s *stream, head, content string) bool {
+func (m *messageResponse) delta(s *stream, head, content string) bool {
 	return s.event("content_block_delta", fill(`{"type":"content_block_delta","index":$,"delta":$$}}`, m.index, json.RawMessage(head), content))
 }
 
-func (m *messageAnswer) stop(s *stream) bool {
+func (m *messageResponse) stop(s *stream) bool {
 	m.index++
 	return s.event("content_block_stop", fill(`{"type":"content_block_stop","index":$}`, m.index-1))
 }

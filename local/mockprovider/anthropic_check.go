@@ -31,8 +31,8 @@ const version2026 = "2026-10-21"
 
 var samplingFields = []string{"temperature", "top_p", "top_k"}
 
-// answerFields have no meaning when tokens are only counted.
-var answerFields = append([]string{"max_tokens", "stream", "stop_sequences", "metadata", "service_tier"}, samplingFields...)
+// turnFields have no meaning when tokens are only counted.
+var turnFields = append([]string{"max_tokens", "stream", "stop_sequences", "metadata", "service_tier"}, samplingFields...)
 
 // betaFields are only valid with an anthropic-beta header.
 var betaFields = []string{"mcp_servers", "context_management", "output_format"}
@@ -79,7 +79,7 @@ func checkMessage(x *exchange, v value, counting bool) (*messageRequest, *apiErr
 		allowed = append(allowed, betaFields...)
 	}
 	allowed = slices.DeleteFunc(allowed, func(name string) bool {
-		return counting && slices.Contains(answerFields, name) || version == version2026 && slices.Contains(samplingFields, name)
+		return counting && slices.Contains(turnFields, name) || version == version2026 && slices.Contains(samplingFields, name)
 	})
 	if e := only(v, "", allowed...); e != nil {
 		return nil, e

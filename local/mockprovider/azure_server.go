@@ -10,7 +10,7 @@ import (
 
 // azureShape serves Azure OpenAI below /azure-openai: the operations of OpenAI
 // under deployments or /v1, and the token endpoint of Entra.
-var azureShape = &shape{name: "azure-openai", match: azureMatch, authenticate: azureKey, refuse: azureRefuse}
+var azureShape = &shape{name: "azure-openai", match: azureMatch, authenticate: azureKey, reject: azureReject}
 
 const azureHead = "/azure-openai"
 
@@ -140,9 +140,9 @@ func entraToken(x *exchange, tenant string) *apiError {
 	return nil
 }
 
-// azureRefuse responds with {error: {code, message}}; when the content filter refused, an
+// azureReject responds with {error: {code, message}}; when the content filter refused, an
 // innererror is added.
-func azureRefuse(x *exchange, e *apiError) {
+func azureReject(x *exchange, e *apiError) {
 	b := fill(`{"error":{"message":$,"type":null,"param":$,"code":$`, e.message, orNull(e.param), orNull(e.code))
 	if e.code == "content_filter" {
 		b = append(b, `,"status":400,"innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":{"hate":{"filtered":true,"severity":"high"},"jailbreak":{"filtered":false,"detected":false}}}`...)

@@ -21,13 +21,13 @@ func converse(x *exchange, stream bool) *apiError {
 	if done {
 		return e
 	}
-	m := &converseAnswer{q: q, x: x, id: id}
-	m.answer = q.answer(0)
+	m := &converseResponse{q: q, x: x, id: id}
+	m.response = q.respond(0)
 	m.usage = x.s.caches.charge(x.model, q.prompt, q.cache.marks, x.s.opts.CacheMinTokens, x.s.opts.Now())
 	if c := int64(q.st.cached); c > 0 {
 		m.usage = Usage{CacheRead: min(c, q.prompt), Input: q.prompt - min(c, q.prompt)}
 	}
-	m.usage.Output, m.usage.Reasoning = m.answer.generated()
+	m.usage.Output, m.usage.Reasoning = m.response.generated()
 	if stream {
 		m.stream()
 		return nil
@@ -84,21 +84,21 @@ func bedrockCount(x *exchange) *apiError {
 	return bedrockPlain(x, fill(`{"inputTokens":$}`, prompt), Usage{})
 }
 
-// converseAnswer writes a response, complete or as events.
-type converseAnswer struct {
-	q      *converseRequest
-	x      *exchange
-	id     string
-	answer answer
-	usage  Usage
-	index  int
+// converseResponse writes a response, complete or as events.
+type converseResponse struct {
+	q        *converseRequest
+	x        *exchange
+	id       string
+	response modelOutput
+	usage    Usage
+	index    int
 }
 
-func (m *converseAnswer) stopReason() string {
+func (m *converseResponse) stopReason() string {
 	if m.q.st.finish != "" {
 		return m.q.st.finish
 	}
-	switch m.answer.stop {
+	switch m.response.stop {
 	case stopLength:
 		return "max_tokens"
 	case stopSequence:
@@ -111,7 +111,7 @@ func (m *converseAnswer) stopReason() string {
 	return "end_turn"
 }
 
-func (m *converseAnswer) usageObject() json.RawMessage {
+func (m *converseResponse) usageObject() json.RawMessage {
 	u := m.usage
 	write := u.CacheWrite5m + u.CacheWrite1h
 	b := fill(`{"inputTokens":$,"outputTokens":$,"totalTokens":$,"cacheReadInputTokens":$,"cacheWriteInputTokens":$`, u.Input, u.Output+u.Reasoning, u.prompt()+u.Output+u.Reasoning, u.CacheRead, write)
@@ -122,19 +122,19 @@ func (m *converseAnswer) usageObject() json.RawMessage {
 }
 
 // reported is the field of usage; empty without it.
-func (m *converseAnswer) reported() json.RawMessage {
+func (m *converseResponse) reported() json.RawMessage {
 	if m.q.st.noUsage {
 		return json.RawMessage{}
 	}
 	return fill(`,"usage":$`, m.usageObject())
 }
 
-func (m *converseAnswer) callID(i int) string {
+func (m *converseResponse) callID(i int) string {
 	return "tooluse_" + strings.TrimPrefix(m.id, "aws-") + "t" + strconv.Itoa(i)
 }
 
-func (m *converseAnswer) body() []byte {
-	a := &m.answer
+func (m *converseResponse) body() []byte {
+	a := &m.response
 	var content []json.RawMessage
 	if len(a.thinking) > 0 {
 		thinking := strings.Join(a.thinking, "")
@@ -157,7 +157,7 @@ func (m *converseAnswer) body() []byte {
 }
 
 // stream sends messageStart, the blocks, messageStop and metadata.
-func (m *converseAnswer) stream() {
+func (m *converseResponse) stream() {
 	s := startBinary(m.x, m.id, m.usage)
 	if !s.event("messageStart", []byte(`{"role":"assistant"}`)) || !m.blocks(s) {
 		return
@@ -168,19 +168,19 @@ func (m *converseAnswer) stream() {
 	}
 }
 
-func (m *converseAnswer) delta(s *binaryStream, head, content, tail string) bool {
+func (m *converseResponse) delta(s *binaryStream, head, content, tail string) bool {
 	return s.event("contentBlockDelta", fill(`{"contentBlockIndex":$,"delta":$$$}`, m.index, json.RawMessage(head), content, json.RawMessage(tail)))
 }
 
-func (m *converseAnswer) stop(s *binaryStream) bool {
+func (m *converseResponse) stop(s *binaryStream) bool {
 	m.index++
 	return s.event("contentBlockStop", fill(`{"contentBlockIndex":$}`, m.index-1))
 }
 
 // blocks sends all content blocks and reports whether the stream continues. Only tool calls
 // have an event for their start.
-func (m *converseAnswer) blocks(s *binaryStream) bool {
-	a := &m.answer
+func (m *converseResponse) blocks(s *binaryStream) bool {
+	a := &m.response
 	if len(a.thinking) > 0 && !m.thoughts(s) {
 		return false
 	}
@@ -218,8 +218,8 @@ func (m *converseAnswer) blocks(s *binaryStream) bool {
 	return true
 }
 
-func (m *converseAnswer) thoughts(s *binaryStream) bool {
-	a := &m.answer
+func (m *converseResponse) thoughts(s *binaryStream) bool {
+	a := &m.response
 	thinking := strings.Join(a.thinking, "")
 	if m.q.st.redacted {
 		s.hidden += int64(len(a.thinking))

@@ -156,7 +156,7 @@ func (q *converseRequest) point(c value, at string) *apiError {
 		return bedrockInvalid(at + ".cachePoint.ttl must be 5m or 1h")
 	}
 	if !strings.Contains(q.model, "claude") && !strings.Contains(q.model, "nova") && !strings.HasPrefix(q.model, "arn:") {
-		return awsRefusal("AccessDeniedException", "You invoked an unsupported model or your request did not allow prompt caching. See the documentation for more information.")
+		return awsRejection("AccessDeniedException", "You invoked an unsupported model or your request did not allow prompt caching. See the documentation for more information.")
 	}
 	q.cache.marks = append(q.cache.marks, cacheMark{q.cache.hash, q.prompt, ttl})
 	if len(q.cache.marks) > 4 {

@@ -233,10 +233,10 @@ func claudeInvoked(x *exchange, v value, stream bool) *apiError {
 	if done {
 		return e
 	}
-	m := &messageAnswer{q: q, x: x, id: id}
-	m.answer = q.answer(0)
+	m := &messageResponse{q: q, x: x, id: id}
+	m.response = q.respond(0)
 	m.usage = Usage{Input: q.prompt}
-	m.usage.Output, m.usage.Reasoning = m.answer.generated()
+	m.usage.Output, m.usage.Reasoning = m.response.generated()
 	if !stream {
 		h := x.w.Header()
 		h["X-Amzn-Bedrock-Input-Token-Count"] = []string{itoa(m.usage.Input)}

@@ -12,7 +12,7 @@ import (
 
 // bedrockShape serves Amazon Bedrock's runtime, the look-up of inference profiles,
 // invocations of SageMaker endpoints and, below /sts/, AssumeRole of the token service.
-var bedrockShape = &shape{name: "bedrock", match: bedrockMatch, authenticate: awsAuthenticate, refuse: bedrockRefuse}
+var bedrockShape = &shape{name: "bedrock", match: bedrockMatch, authenticate: awsAuthenticate, reject: bedrockReject}
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
@@ -81,7 +81,7 @@ var bedrockErrors = map[int]string{
 	424: "ModelErrorException", 429: "ThrottlingException", 503: "ServiceUnavailableException",
 }
 
-func bedrockRefuse(x *exchange, e *apiError) {
+func bedrockReject(x *exchange, e *apiError) {
 	kind := firstOf(e.typ, firstOf(bedrockErrors[e.status], "InternalServerException"))
 	h := x.w.Header()
 	id := x.newID("aws-", uint32(e.status))
@@ -104,7 +104,7 @@ func assumeRole(x *exchange) *apiError {
 		return bedrockInvalid("not an AssumeRole")
 	}
 	if strings.Contains(role, "denied") || strings.Contains(role, "external") && form.Get("ExternalId") != "mock" {
-		return awsRefusal("AccessDenied", "not authorized to perform sts:AssumeRole")
+		return awsRejection("AccessDenied", "not authorized to perform sts:AssumeRole")
 	}
 	x.w.Header()["Content-Type"] = []string{"text/xml"}
 	until := x.s.opts.Now().Add(time.Hour).UTC().Format(time.RFC3339)

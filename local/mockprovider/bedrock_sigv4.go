@@ -20,7 +20,7 @@ const (
 	bedrockSessionToken  = "mock-session-token"
 )
 
-func awsRefusal(kind, message string) *apiError {
+func awsRejection(kind, message string) *apiError {
 	return &apiError{status: http.StatusForbidden, typ: kind, message: message}
 }
 
@@ -32,7 +32,7 @@ func awsAuthenticate(x *exchange) *apiError {
 		if e := x.authenticate(); e != nil {
 			kind := map[int]string{429: "ThrottlingException", 500: "InternalServerException", 403: "AccessDeniedException"}[e.status]
 			if kind == "" {
-				return awsRefusal("UnrecognizedClientException", "The security token included in the request is invalid.")
+				return awsRejection("UnrecognizedClientException", "The security token included in the request is invalid.")
 			}
 			return &apiError{status: e.status, typ: kind, message: e.message, retryAfter: e.retryAfter}
 		}
@@ -40,7 +40,7 @@ func awsAuthenticate(x *exchange) *apiError {
 	}
 	rest, ok := strings.CutPrefix(auth, "AWS4-HMAC-SHA256 ")
 	if !ok {
-		return awsRefusal("MissingAuthenticationTokenException", "Missing Authentication Token")
+		return awsRejection("MissingAuthenticationTokenException", "Missing Authentication Token")
 	}
 	fields := map[string]string{}
 	for part := range strings.SplitSeq(rest, ",") {
@@ -49,7 +49,7 @@ func awsAuthenticate(x *exchange) *apiError {
 	}
 	scope := strings.Split(fields["Credential"], "/")
 	if len(scope) != 5 || scope[4] != "aws4_request" {
-		return awsRefusal("IncompleteSignatureException", "Credential must have exactly 5 slash-delimited elements")
+		return awsRejection("IncompleteSignatureException", "Credential must have exactly 5 slash-delimited elements")
 	}
 	secret := ""
 	switch scope[0] {
@@ -57,20 +57,20 @@ func awsAuthenticate(x *exchange) *apiError {
 		secret = bedrockSecret
 	case bedrockSessionKey:
 		if secret = bedrockSessionSecret; x.r.Header.Get("X-Amz-Security-Token") != bedrockSessionToken {
-			return awsRefusal("ExpiredTokenException", "The security token included in the request is expired")
+			return awsRejection("ExpiredTokenException", "The security token included in the request is expired")
 		}
 	default:
-		return awsRefusal("UnrecognizedClientException", "The security token included in the request is invalid.")
+		return awsRejection("UnrecognizedClientException", "The security token included in the request is invalid.")
 	}
 	if want := awsService(x); scope[3] != want {
-		return awsRefusal("InvalidSignatureException", "Credential should be scoped to correct service: '"+want+"'.")
+		return awsRejection("InvalidSignatureException", "Credential should be scoped to correct service: '"+want+"'.")
 	}
 	date := x.r.Header.Get("X-Amz-Date")
 	if at, err := time.Parse("20060102T150405Z", date); err != nil || at.Sub(x.s.opts.Now()).Abs() > 15*time.Minute || !strings.HasPrefix(date, scope[1]) {
-		return awsRefusal("InvalidSignatureException", "Signature expired: "+date+" is not within 15 minutes")
+		return awsRejection("InvalidSignatureException", "Signature expired: "+date+" is not within 15 minutes")
 	}
 	if !hmac.Equal([]byte(fields["Signature"]), []byte(awsSignature(x, secret, fields["SignedHeaders"], date, scope[1:]))) {
-		return awsRefusal("InvalidSignatureException", "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
+		return awsRejection("InvalidSignatureException", "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func awsSignature(x *exchange, secret, signed, date string, scope []string) stri
 // Responses below /openai/v1, and Messages at /anthropic/v1/messages. Requests are signed
 // like others to the host; the body names the model. Errors of the models have the format
 // of the path, errors of the front door have AWS's format.
-var nativeShape = &shape{name: "bedrock-native", match: nativeMatch, authenticate: nativeAuthenticate, refuse: nativeRefuse}
+var nativeShape = &shape{name: "bedrock-native", match: nativeMatch, authenticate: nativeAuthenticate, reject: nativeReject}
 
 const (
 	nativeOpenAI    = "/openai/v1/"
@@ -237,28 +237,28 @@ func unknownOperation(x *exchange) *apiError {
 // header instead, but not both.
 func nativeAuthenticate(x *exchange) *apiError {
 	if x.r.Header.Get("X-Api-Key") == "" {
-		return door(awsAuthenticate(x))
+		return frontDoorError(awsAuthenticate(x))
 	}
 	if x.r.Header.Get("Authorization") != "" || !x.anthropic {
-		return door(awsRefusal("AccessDeniedException", "x-api-key and Authorization exclude each other"))
+		return frontDoorError(awsRejection("AccessDeniedException", "x-api-key and Authorization exclude each other"))
 	}
 	return x.authenticate()
 }
 
-// door marks an error of the front door, which has AWS's format.
-func door(e *apiError) *apiError {
+// frontDoorError marks an error of the front door, which has AWS's format.
+func frontDoorError(e *apiError) *apiError {
 	if e != nil && e.typ == "" {
 		e.typ = "AccessDeniedException"
 	}
 	return e
 }
 
-func nativeRefuse(x *exchange, e *apiError) {
+func nativeReject(x *exchange, e *apiError) {
 	if strings.HasSuffix(e.typ, "Exception") {
-		bedrockRefuse(x, e)
+		bedrockReject(x, e)
 		return
 	}
 	plain := *x
 	plain.shape = nil
-	plain.refuse(e)
+	plain.reject(e)
 }

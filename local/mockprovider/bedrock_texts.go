@@ -37,7 +37,7 @@ func commandInvoked(x *exchange, v value, stream bool) *apiError {
 	if n, ok := v.get("num_generations").integer(); ok {
 		answers = int(n)
 	}
-	list, u, e := invokedAnswers(x, v.get("prompt"), v.get("max_tokens"), answers, stream)
+	list, u, e := invokedResponses(x, v.get("prompt"), v.get("max_tokens"), answers, stream)
 	if e != nil || list == nil {
 		return e
 	}
@@ -79,20 +79,20 @@ func commandInvoked(x *exchange, v value, stream bool) *apiError {
 	return nil
 }
 
-func commandFinish(x *exchange, a *answer) string {
+func commandFinish(x *exchange, a *modelOutput) string {
 	if x.st.finish != "" {
 		return x.st.finish
 	}
 	return [...]string{"COMPLETE", "MAX_TOKENS", "COMPLETE", "COMPLETE", "ERROR_TOXIC"}[a.stop]
 }
 
-func commandWhole(x *exchange, id string, list []answer) []byte {
+func commandWhole(x *exchange, id string, list []modelOutput) []byte {
 	b := []byte(`{"id":` + quoted(id) + `,"prompt":"","generations":[`)
 	for i := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = fmt.Appendf(b, `{"id":%s,"text":%s,"finish_reason":%s}`, quoted(id), spoken(&list[i]), quoted(commandFinish(x, &list[i])))
+		b = fmt.Appendf(b, `{"id":%s,"text":%s,"finish_reason":%s}`, quoted(id), audioText(&list[i]), quoted(commandFinish(x, &list[i])))
 	}
 	return append(b, `]}`...)
 }
@@ -107,20 +107,20 @@ func jurassicInvoked(x *exchange, v value) *apiError {
 			return e
 		}
 	}
-	list, u, e := invokedAnswers(x, v.get("prompt"), v.get("maxTokens"), 1, false)
+	list, u, e := invokedResponses(x, v.get("prompt"), v.get("maxTokens"), 1, false)
 	if e != nil || list == nil {
 		return e
 	}
 	tokens := func(n int64) string { return "[" + strings.TrimSuffix(strings.Repeat("{},", int(n)), ",") + "]" }
 	reason := [...]string{"endoftext", "length", "stop", "endoftext", "endoftext"}[list[0].stop]
 	counted(x, u)
-	x.plain("mock", []byte(`{"id":1234,"prompt":{"text":"","tokens":`+tokens(u.Input)+`},"completions":[{"data":{"text":`+spoken(&list[0])+`,"tokens":`+tokens(u.Output)+`},"finishReason":{"reason":`+quoted(reason)+`}}]}`), u)
+	x.plain("mock", []byte(`{"id":1234,"prompt":{"text":"","tokens":`+tokens(u.Input)+`},"completions":[{"data":{"text":`+audioText(&list[0])+`,"tokens":`+tokens(u.Output)+`},"finishReason":{"reason":`+quoted(reason)+`}}]}`), u)
 	return nil
 }
 
-// invokedAnswers makes the responses to a prompt; it returns none when the request has
+// invokedResponses makes the responses to a prompt; it returns none when the request has
 // already been answered.
-func invokedAnswers(x *exchange, prompt, maxTokens value, n int, stream bool) ([]answer, Usage, *apiError) {
+func invokedResponses(x *exchange, prompt, maxTokens value, n int, stream bool) ([]modelOutput, Usage, *apiError) {
 	if prompt.kind != text || prompt.s == "" {
 		return nil, Usage{}, bedrockInvalid("Malformed input request: #/prompt: expected minLength: 1, actual: 0, please reformat your input and try again.")
 	}
@@ -137,9 +137,9 @@ func invokedAnswers(x *exchange, prompt, maxTokens value, n int, stream bool) ([
 		return nil, Usage{}, e
 	}
 	u := Usage{Input: j.prompt}
-	list := make([]answer, n)
+	list := make([]modelOutput, n)
 	for i := range list {
-		list[i] = j.answer(i)
+		list[i] = j.respond(i)
 		out, _ := list[i].generated()
 		u.Output += out
 	}

@@ -86,8 +86,8 @@ type bidiMessage struct {
 	} `json:"toolResponse"`
 }
 
-// refuse closes the session as the provider does after a message that it does not accept.
-func (s *bidiTalk) refuse(reason string) bool {
+// reject closes the session as the provider does after a message that it does not accept.
+func (s *bidiTalk) reject(reason string) bool {
 	s.end(websocket.CloseInvalidFramePayloadData, reason)
 	return false
 }
@@ -97,13 +97,13 @@ func (s *bidiTalk) take(body []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
-		return s.refuse("Invalid JSON payload received. " + err.Error())
+		return s.reject("Invalid JSON payload received. " + err.Error())
 	}
 	switch {
 	case s.model == "" && m.Setup == nil:
-		return s.refuse("setup must be the first message and only the first")
+		return s.reject("setup must be the first message and only the first")
 	case s.model != "" && m.Setup != nil:
-		return s.refuse("setup must be the first message and only the first")
+		return s.reject("setup must be the first message and only the first")
 	}
 	switch {
 	case m.Setup != nil:
@@ -132,7 +132,7 @@ func (s *bidiTalk) take(body []byte) bool {
 		if a := m.Input.Audio; a != nil {
 			raw, err := base64.StdEncoding.DecodeString(a.Data)
 			if err != nil {
-				return s.refuse("Invalid audio")
+				return s.reject("Invalid audio")
 			}
 			s.prompt += int64(len(raw)) / 1280
 		}
@@ -146,7 +146,7 @@ func (s *bidiTalk) take(body []byte) bool {
 		s.words = ""
 		return s.turn(words)
 	default:
-		return s.refuse("an empty message")
+		return s.reject("an empty message")
 	}
 	return true
 }

@@ -30,8 +30,8 @@ func cohereChat(x *exchange) *apiError {
 	if done {
 		return e
 	}
-	c := &cohereAnswer{q: q, x: x, id: id, answer: q.answer(0)}
-	out, think := c.answer.generated()
+	c := &cohereResponse{q: q, x: x, id: id, response: q.respond(0)}
+	out, think := c.response.generated()
 	// The billed tokens do not contain those of the tools' description.
 	c.tokens = Usage{Input: q.prompt + 20, Output: out + think}
 	c.billed = Usage{Input: q.prompt, Output: out + think}
@@ -199,42 +199,42 @@ func (q *cohereRequest) think(v value) *apiError {
 	return nil
 }
 
-// cohereAnswer writes a response, complete or as events.
-type cohereAnswer struct {
+// cohereResponse writes a response, complete or as events.
+type cohereResponse struct {
 	q              *cohereRequest
 	x              *exchange
 	id             string
-	answer         answer
+	response       modelOutput
 	tokens, billed Usage
 }
 
-func (c *cohereAnswer) finish() string {
+func (c *cohereResponse) finish() string {
 	if f := c.q.st.finish; f != "" {
 		return f
 	}
-	return [...]string{"COMPLETE", "MAX_TOKENS", "STOP_SEQUENCE", "TOOL_CALL", "COMPLETE"}[c.answer.stop]
+	return [...]string{"COMPLETE", "MAX_TOKENS", "STOP_SEQUENCE", "TOOL_CALL", "COMPLETE"}[c.response.stop]
 }
 
-func (c *cohereAnswer) usage() string {
+func (c *cohereResponse) usage() string {
 	if c.q.st.noUsage {
 		return ""
 	}
 	return fmt.Sprintf(`,"usage":{"billed_units":{"input_tokens":%d,"output_tokens":%d},"tokens":{"input_tokens":%d,"output_tokens":%d}}`, c.billed.Input, c.billed.Output, c.tokens.Input, c.tokens.Output)
 }
 
-func (c *cohereAnswer) call(i int, args string) string {
-	return `{"id":` + quoted(c.callID(i)) + `,"type":"function","function":{"name":` + quoted(c.answer.calls[i].name) + `,"arguments":` + quoted(args) + `}}`
+func (c *cohereResponse) call(i int, args string) string {
+	return `{"id":` + quoted(c.callID(i)) + `,"type":"function","function":{"name":` + quoted(c.response.calls[i].name) + `,"arguments":` + quoted(args) + `}}`
 }
 
-func (c *cohereAnswer) callID(i int) string {
-	return c.answer.calls[i].name + "_" + c.id + "_" + strconv.Itoa(i)
+func (c *cohereResponse) callID(i int) string {
+	return c.response.calls[i].name + "_" + c.id + "_" + strconv.Itoa(i)
 }
 
 const coherePlan = "I will use a tool."
 
 // body returns the complete response.
-func (c *cohereAnswer) body() []byte {
-	a := &c.answer
+func (c *cohereResponse) body() []byte {
+	a := &c.response
 	var content, rest []string
 	if len(a.thinking) > 0 {
 		content = append(content, `{"type":"thinking","thinking":`+quoted(strings.Join(a.thinking, ""))+`}`)
@@ -255,11 +255,11 @@ func (c *cohereAnswer) body() []byte {
 }
 
 // streamed sends the response as events.
-func (c *cohereAnswer) streamed() {
+func (c *cohereResponse) streamed() {
 	s := c.x.startStream(c.id, c.billed)
 	send := func(kind, rest string) bool { return s.event(kind, []byte(`{"type":"`+kind+`"`+rest+`}`)) }
 	send("message-start", `,"id":`+quoted(c.id)+`,"delta":{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}`)
-	a, n := &c.answer, 0
+	a, n := &c.response, 0
 	block := func(kind string, pieces []string) {
 		at := `,"index":` + strconv.Itoa(n)
 		n++
@@ -319,7 +319,7 @@ func cohereGenerate(x *exchange) *apiError {
 	if done {
 		return e
 	}
-	a := j.answer(0)
+	a := j.respond(0)
 	out, _ := a.generated()
 	u := Usage{Input: j.prompt, Output: out}
 	finish := [...]string{"COMPLETE", "MAX_TOKENS", "COMPLETE", "COMPLETE", "ERROR_TOXIC"}[a.stop]

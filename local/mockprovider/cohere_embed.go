@@ -143,7 +143,7 @@ func ranked(x *exchange, v value, top string, documents []string) ([]string, *ap
 }
 
 // cohereShape serves Cohere: /v2/chat, /v2/embed, /v2/rerank and /v1/generate.
-var cohereShape = &shape{name: "cohere", match: cohereMatch, authenticate: cohereAuthenticate, refuse: cohereRefuse}
+var cohereShape = &shape{name: "cohere", match: cohereMatch, authenticate: cohereAuthenticate, reject: cohereReject}
 
 var cohereHandlers = map[string]func(*exchange) *apiError{
 	"/v2/chat":     cohereChat,
@@ -178,8 +178,8 @@ func cohereAuthenticate(x *exchange) *apiError {
 	return nil
 }
 
-// cohereRefuse responds with {id, message}.
-func cohereRefuse(x *exchange, e *apiError) {
+// cohereReject responds with {id, message}.
+func cohereReject(x *exchange, e *apiError) {
 	id := x.newID("", uint32(e.status))
 	x.sendError(e, id, fill(`{"id":$,"message":$}`, id, e.message))
 }

@@ -28,7 +28,7 @@ type steering struct {
 	noUsage, noRestate                  bool
 	finish, say                         string
 	call, callArgs                      string
-	refuse, echo                        bool
+	reject, echo                        bool
 	chunks, cached, reasoning, tools    int
 	noTools, parallel, interleave       bool
 	emptyArgs, redacted, reasoningShown bool
@@ -49,7 +49,7 @@ func (st *steering) fields() map[string]any {
 		"drop": &st.drop, "html": &st.html, "empty": &st.empty, "gzip": &st.gzip, "wrong-length": &st.wrongLength,
 		"split-utf8": &st.splitUTF8, "crlf": &st.crlf, "bom": &st.bom, "ping": &st.ping, "multi-data": &st.multiData,
 		"no-final-blank": &st.noFinalBlank, "no-done": &st.noDone, "no-usage": &st.noUsage, "no-restate": &st.noRestate,
-		"refuse": &st.refuse, "echo": &st.echo, "no-tools": &st.noTools, "parallel": &st.parallel, "interleave": &st.interleave,
+		"refuse": &st.reject, "echo": &st.echo, "no-tools": &st.noTools, "parallel": &st.parallel, "interleave": &st.interleave,
 		"empty-args": &st.emptyArgs, "redacted": &st.redacted, "reasoning-content": &st.reasoningShown,
 		"stop-on-cancel": &st.stopOnCancel, "strict-fields": &st.strictFields,
 		"status": &st.status, "times": &st.times, "after": &st.errorAfter, "huge": &st.huge, "dribble": &st.dribble,

@@ -96,10 +96,10 @@ func (x *exchange) sendError(e *apiError, id string, body []byte) {
 	_, _ = x.w.Write(body)
 }
 
-// refuse responds with an error and closes the row of the bill, if there is one.
-func (x *exchange) refuse(e *apiError) {
-	if x.shape != nil && x.shape.refuse != nil {
-		x.shape.refuse(x, e)
+// reject responds with an error and closes the row of the bill, if there is one.
+func (x *exchange) reject(e *apiError) {
+	if x.shape != nil && x.shape.reject != nil {
+		x.shape.reject(x, e)
 		return
 	}
 	id := x.newID("req_", uint32(e.status))

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// geminiAnswer writes a generateContent response, complete or in chunks.
-type geminiAnswer struct {
-	q       *geminiRequest
-	x       *exchange
-	id      string
-	answers []answer
-	usage   Usage
+// geminiResponse writes a generateContent response, complete or in chunks.
+type geminiResponse struct {
+	q         *geminiRequest
+	x         *exchange
+	id        string
+	responses []modelOutput
+	usage     Usage
 }
 
 // generateContent serves :generateContent and :streamGenerateContent.
@@ -30,7 +30,7 @@ func generateContent(x *exchange, vertex, stream bool) *apiError {
 	if done {
 		return e
 	}
-	g := &geminiAnswer{q: q, x: x, id: id}
+	g := &geminiResponse{q: q, x: x, id: id}
 	g.usage.Input = q.prompt
 	if c := int64(q.st.cached); c > 0 {
 		g.usage.CacheRead = min(c, q.prompt)
@@ -38,7 +38,7 @@ func generateContent(x *exchange, vertex, stream bool) *apiError {
 	}
 	if !strings.HasPrefix(q.st.finish, "prompt-") {
 		for i := range q.n {
-			a := q.answer(i)
+			a := q.respond(i)
 			for k := range a.calls { // a call that was cut off is left out
 				if _, err := parseJSON(a.calls[k].args); err != nil && a.calls[k].args != "" {
 					a.calls, a.stop = a.calls[:k], stopLength
@@ -47,7 +47,7 @@ func generateContent(x *exchange, vertex, stream bool) *apiError {
 			}
 			out, think := a.generated()
 			g.usage.Output, g.usage.Reasoning = g.usage.Output+out, g.usage.Reasoning+think
-			g.answers = append(g.answers, a)
+			g.responses = append(g.responses, a)
 		}
 	}
 	switch query, _ := url.ParseQuery(x.query); {
@@ -77,7 +77,7 @@ func geminiCountTokens(x *exchange, vertex bool) *apiError {
 	return listed(x, fill(`{"totalTokens":$}`, q.prompt))
 }
 
-func (g *geminiAnswer) finish(a *answer) string {
+func (g *geminiResponse) finish(a *modelOutput) string {
 	if g.q.st.finish != "" {
 		return g.q.st.finish
 	}
@@ -91,7 +91,7 @@ func (g *geminiAnswer) finish(a *answer) string {
 }
 
 // sign returns the signature of a part, as a member.
-func (g *geminiAnswer) sign(part string) string {
+func (g *geminiResponse) sign(part string) string {
 	v, _ := parseJSON(part)
 	return part[:len(part)-1] + `,"thoughtSignature":` + quoted(seal(g.q.signing(v), "x")) + `}`
 }
@@ -100,7 +100,7 @@ func thoughtPart(s string) string { return `{"text":` + quoted(s) + `,"thought":
 func textPart(s string) string    { return `{"text":` + quoted(s) + `}` }
 
 // callParts are the calls. The first is signed if the model thinks; newer models add ids.
-func (g *geminiAnswer) callParts(a *answer, choice int) []string {
+func (g *geminiResponse) callParts(a *modelOutput, choice int) []string {
 	var out []string
 	for i := range a.calls {
 		id, args := json.RawMessage{}, json.RawMessage{}
@@ -120,7 +120,7 @@ func (g *geminiAnswer) callParts(a *answer, choice int) []string {
 }
 
 // candidate writes one candidate with its parts; finish "" means that it has not ended.
-func (g *geminiAnswer) candidate(choice int, parts []string, finish string, tokens []string) json.RawMessage {
+func (g *geminiResponse) candidate(choice int, parts []string, finish string, tokens []string) json.RawMessage {
 	b := fill(`{"content":{"parts":[$],"role":"model"}`, json.RawMessage(strings.Join(parts, ",")))
 	if finish != "" {
 		b = append(b, fill(`,"finishReason":$`, finish)...)
@@ -131,7 +131,7 @@ func (g *geminiAnswer) candidate(choice int, parts []string, finish string, toke
 	return append(b, fill(`,"index":$}`, choice)...)
 }
 
-func (g *geminiAnswer) logprobs(tokens []string) []byte {
+func (g *geminiResponse) logprobs(tokens []string) []byte {
 	one := func(t string, rank int) json.RawMessage {
 		return fill(`{"token":$,"logProbability":$}`, t, -float64(rank)/10)
 	}
@@ -151,7 +151,7 @@ func (g *geminiAnswer) logprobs(tokens []string) []byte {
 }
 
 // tail writes usage and names, and closes the object. whole: the counts are final.
-func (g *geminiAnswer) tail(b []byte, u Usage, whole bool) []byte {
+func (g *geminiResponse) tail(b []byte, u Usage, whole bool) []byte {
 	if !g.q.st.noUsage {
 		b = append(b, fill(`,"usageMetadata":{"promptTokenCount":$`, u.prompt())...)
 		if u.CacheRead > 0 {
@@ -169,17 +169,17 @@ func (g *geminiAnswer) tail(b []byte, u Usage, whole bool) []byte {
 }
 
 // blocked is the response to a prompt that was blocked.
-func (g *geminiAnswer) blocked() []byte {
+func (g *geminiResponse) blocked() []byte {
 	return g.tail(fill(`{"promptFeedback":{"blockReason":$}`, strings.TrimPrefix(g.q.st.finish, "prompt-")), g.usage, false)
 }
 
-func (g *geminiAnswer) body() []byte {
-	if len(g.answers) == 0 {
+func (g *geminiResponse) body() []byte {
+	if len(g.responses) == 0 {
 		return g.blocked()
 	}
 	var candidates []json.RawMessage
-	for i := range g.answers {
-		a := &g.answers[i]
+	for i := range g.responses {
+		a := &g.responses[i]
 		var parts []string
 		if g.q.thoughts && len(a.thinking) > 0 {
 			parts = append(parts, thoughtPart(strings.Join(a.thinking, "")))
@@ -207,10 +207,10 @@ type geminiPiece struct {
 }
 
 // pieces are the chunks of the stream: thoughts, words, calls, the end.
-func (g *geminiAnswer) pieces() []geminiPiece {
+func (g *geminiResponse) pieces() []geminiPiece {
 	var out []geminiPiece
-	for i := range g.answers {
-		a := &g.answers[i]
+	for i := range g.responses {
+		a := &g.responses[i]
 		if g.q.thoughts {
 			for _, t := range a.thinking {
 				out = append(out, geminiPiece{choice: i, parts: []string{thoughtPart(t)}, reasoning: 1})
@@ -233,13 +233,13 @@ func (g *geminiAnswer) pieces() []geminiPiece {
 	return out
 }
 
-func (g *geminiAnswer) chunk(p geminiPiece, u Usage, last bool) []byte {
+func (g *geminiResponse) chunk(p geminiPiece, u Usage, last bool) []byte {
 	return g.tail(fill(`{"candidates":[$]`, g.candidate(p.choice, p.parts, p.finish, p.tokens)), u, last)
 }
 
 // chunks writes the events of the stream as one list.
-func (g *geminiAnswer) chunks() []string {
-	if len(g.answers) == 0 {
+func (g *geminiResponse) chunks() []string {
+	if len(g.responses) == 0 {
 		return []string{string(g.blocked())}
 	}
 	var out []string
@@ -255,10 +255,10 @@ func (g *geminiAnswer) chunks() []string {
 
 // stream sends server-sent events with the provider's line ends. The event with the finish
 // reason is the last.
-func (g *geminiAnswer) stream() {
+func (g *geminiResponse) stream() {
 	g.x.st.crlf = true
 	s := g.x.startStream(g.id, g.usage)
-	if len(g.answers) == 0 {
+	if len(g.responses) == 0 {
 		s.finish()
 		s.last("", g.blocked())
 		return
@@ -271,7 +271,7 @@ func (g *geminiAnswer) stream() {
 			s.last("", g.chunk(p, g.usage, true))
 			return
 		}
-		if !s.event("", g.chunk(p, s.sofar(), false)) {
+		if !s.event("", g.chunk(p, s.usageSoFar(), false)) {
 			return
 		}
 	}

@@ -145,7 +145,7 @@ func imagen(x *exchange, v value, instances []value, vertex bool) *apiError {
 		return e
 	}
 	image := `{"mimeType":"image/png","bytesBase64Encoded":"` + picture + `"}`
-	if x.st.refuse {
+	if x.st.reject {
 		image = `{"raiFilteredReason":"Unable to show generated images."}`
 	}
 	return embedded(x, fill(`{"predictions":[$]}`, json.RawMessage(strings.TrimSuffix(strings.Repeat(image+",", int(n)), ","))), 0)

@@ -15,7 +15,7 @@ import (
 // geminiShape serves Gemini on AI Studio (/v1beta/...) and on Vertex AI (/v1/projects/...),
 // where other publishers use Anthropic's and OpenAI's formats, and Google's token endpoint
 // (/token).
-var geminiShape = &shape{name: "gemini", match: geminiMatch, authenticate: geminiAuthenticate, refuse: geminiRefuse}
+var geminiShape = &shape{name: "gemini", match: geminiMatch, authenticate: geminiAuthenticate, reject: geminiReject}
 
 // VertexToken is the access token that the token endpoint issues. Vertex paths accept it,
 // and keys that begin with mock-.
@@ -137,9 +137,9 @@ func geminiErrorOf(status int, word, message, details string) []byte {
 	return append(b, `}}`...)
 }
 
-// geminiRefuse responds with an error in Google's format; the time to wait is in a detail,
+// geminiReject responds with an error in Google's format; the time to wait is in a detail,
 // not in a header. Other publishers of Vertex AI have their own format.
-func geminiRefuse(x *exchange, e *apiError) {
+func geminiReject(x *exchange, e *apiError) {
 	x.w.Header()["Content-Type"] = []string{"application/json; charset=UTF-8"}
 	wait, details := e.retryAfter, ""
 	e.retryAfter = ""

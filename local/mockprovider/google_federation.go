@@ -11,7 +11,7 @@ import (
 // federationShape serves Google's token service for identities of other clouds
 // below /google-sts, its service for credentials of service accounts below
 // /google-iam, and an identity provider at /google-idp/token.
-var federationShape = &shape{name: "federation", match: federationMatch, refuse: federationRefuse}
+var federationShape = &shape{name: "federation", match: federationMatch, reject: federationReject}
 
 // FederatedPool is a provider of a pool that trusts AWS; a provider with a name ending in /oidc
 // trusts the identity provider.
@@ -34,7 +34,7 @@ func federationMatch(x *exchange) func(*exchange) *apiError {
 	return nil
 }
 
-func federationRefuse(x *exchange, e *apiError) {
+func federationReject(x *exchange, e *apiError) {
 	x.w.Header().Set("Content-Type", "application/json")
 	x.w.WriteHeader(e.status)
 	var body any = map[string]any{"error": e.typ, "error_description": e.message}

@@ -10,7 +10,7 @@ import (
 // bucketShape serves the bucket mock-bucket of Amazon S3, with requests signed for that
 // service, and mock-gcs of Cloud Storage. Objects are stored under their s3:// and gs://
 // addresses.
-var bucketShape = &shape{name: "buckets", match: bucketMatch, authenticate: bucketKey, refuse: bucketRefuse}
+var bucketShape = &shape{name: "buckets", match: bucketMatch, authenticate: bucketKey, reject: bucketReject}
 
 const (
 	mockBucket = "/mock-bucket/"
@@ -35,7 +35,7 @@ func bucketKey(x *exchange) *apiError {
 	return vertexAuthenticate(x)
 }
 
-func bucketRefuse(x *exchange, e *apiError) {
+func bucketReject(x *exchange, e *apiError) {
 	x.w.Header()["Content-Type"] = []string{"application/xml"}
 	x.w.WriteHeader(e.status)
 	_, _ = x.w.Write([]byte(`<?xml version="1.0" encoding="UTF-8"?><Error><Code>` + e.code + e.typ + `</Code><Message>` + e.message + `</Message></Error>`))

@@ -79,7 +79,7 @@ func togetherUpload(x *exchange) *apiError {
 // path for them, or "" for paths of other shapes.
 func collectionShape(name string, trim func(string) string, authenticate func(*exchange) *apiError, refuse func(*exchange, *apiError), more ...operation) *shape {
 	routes := sync.OnceValue(func() []operation { return append(more, routesOf(name)...) })
-	return &shape{name: name + "-jobs", authenticate: authenticate, refuse: refuse, match: func(x *exchange) func(*exchange) *apiError {
+	return &shape{name: name + "-jobs", authenticate: authenticate, reject: refuse, match: func(x *exchange) func(*exchange) *apiError {
 		path := trim(x.path)
 		if path == "" {
 			return nil
@@ -103,8 +103,8 @@ func withoutVersion(path string) string {
 // Bedrock, and vertexJobsShape batch prediction and tuning of Vertex AI.
 var (
 	messageBatchShape = collectionShape("anthropic", withoutVersion, messageBatchKey, nil, operation{"GET", "/messages/batches/{id}/results", messageBatchResults})
-	bedrockJobsShape  = collectionShape("aws", bedrockPath, awsAuthenticate, bedrockRefuse)
-	vertexJobsShape   = collectionShape("vertex", withoutVersion, vertexAuthenticate, geminiRefuse)
+	bedrockJobsShape  = collectionShape("aws", bedrockPath, awsAuthenticate, bedrockReject)
+	vertexJobsShape   = collectionShape("vertex", withoutVersion, vertexAuthenticate, geminiReject)
 )
 
 func messageBatchKey(x *exchange) *apiError {

@@ -197,10 +197,10 @@ func batchedMessage(x *exchange, n *resource, params value) []byte {
 	if e != nil {
 		return fill(`{"type":"errored","error":{"type":"error","error":{"type":"invalid_request_error","message":$}}}`, e.message)
 	}
-	m := &messageAnswer{q: q, x: y, id: x.newID("msg_", q.seed)}
-	m.answer = q.answer(0)
+	m := &messageResponse{q: q, x: y, id: x.newID("msg_", q.seed)}
+	m.response = q.respond(0)
 	m.usage = Usage{Input: q.prompt}
-	m.usage.Output, m.usage.Reasoning = m.answer.generated()
+	m.usage.Output, m.usage.Reasoning = m.response.generated()
 	x.s.bill.batched("/v1/messages/batches", y.model, m.id, m.usage)
 	n.good++
 	return fill(`{"type":"succeeded","message":$}`, m.body())

@@ -168,7 +168,7 @@ func (q *ociJob) command(r value) *apiError {
 
 // answered writes the response, complete or as events.
 func (q *ociJob) answered() {
-	a := q.answer(0)
+	a := q.respond(0)
 	out, hidden := a.generated()
 	u := Usage{Input: q.prompt, Output: out, Reasoning: hidden}
 	usage := fmt.Sprintf(`"usage":{"promptTokens":%d,"completionTokens":%d,"totalTokens":%d`, u.Input, out+hidden, u.Input+out+hidden)
@@ -185,13 +185,13 @@ func (q *ociJob) answered() {
 	}
 	format, inner := "GENERIC", `"timeCreated":"2026-01-01T00:00:00.000Z","choices":[{"index":0,"message":`+q.message(&a)+`,"finishReason":`+quoted(q.finish(&a))+`}]`
 	if q.cohere {
-		format, inner = "COHERE", `"text":`+spoken(&a)+q.cohereCalls(&a)+`,"finishReason":`+quoted(q.finish(&a))
+		format, inner = "COHERE", `"text":`+audioText(&a)+q.cohereCalls(&a)+`,"finishReason":`+quoted(q.finish(&a))
 	}
 	q.x.plain("mock", []byte(`{"modelId":`+quoted(q.model)+`,"modelVersion":"1.0","chatResponse":{"apiFormat":`+quoted(format)+`,`+inner+`,`+usage+`}}`), u)
 }
 
 // finish is the finish reason, in the words of the format.
-func (q *ociJob) finish(a *answer) string {
+func (q *ociJob) finish(a *modelOutput) string {
 	switch {
 	case q.st.finish != "":
 		return q.st.finish
@@ -201,9 +201,9 @@ func (q *ociJob) finish(a *answer) string {
 	return [...]string{"stop", "length", "stop", "tool_calls", "content_filter"}[a.stop]
 }
 
-func (q *ociJob) message(a *answer) string {
+func (q *ociJob) message(a *modelOutput) string {
 	if len(a.calls) == 0 {
-		return `{"role":"ASSISTANT","content":[{"type":"TEXT","text":` + spoken(a) + `}]}`
+		return `{"role":"ASSISTANT","content":[{"type":"TEXT","text":` + audioText(a) + `}]}`
 	}
 	var calls []string
 	for i := range a.calls {
@@ -216,7 +216,7 @@ func (q *ociJob) callID(i int) string {
 	return "chatcmpl-tool-" + strconv.FormatUint(uint64(q.seed), 36) + strconv.Itoa(i)
 }
 
-func (q *ociJob) cohereCalls(a *answer) string {
+func (q *ociJob) cohereCalls(a *modelOutput) string {
 	var calls []string
 	for i := range a.calls {
 		calls = append(calls, `{"name":`+quoted(a.calls[i].name)+`,"parameters":`+a.calls[i].args+`}`)
@@ -229,7 +229,7 @@ func (q *ociJob) cohereCalls(a *answer) string {
 
 // streamed sends events without names. In GENERIC the first event of a call has its name,
 // and the next ones have pieces of its arguments; COHERE repeats everything at the end.
-func (q *ociJob) streamed(a *answer, u Usage, usage string) {
+func (q *ociJob) streamed(a *modelOutput, u Usage, usage string) {
 	s := q.x.startStream("mock", u)
 	for _, p := range a.text {
 		s.spend(1, 0)
@@ -252,7 +252,7 @@ func (q *ociJob) streamed(a *answer, u Usage, usage string) {
 	}
 	s.finish()
 	if q.cohere {
-		s.event("", []byte(`{"apiFormat":"COHERE","text":`+spoken(a)+q.cohereCalls(a)+`,"finishReason":`+quoted(q.finish(a))+`,`+usage+`}`))
+		s.event("", []byte(`{"apiFormat":"COHERE","text":`+audioText(a)+q.cohereCalls(a)+`,"finishReason":`+quoted(q.finish(a))+`,`+usage+`}`))
 	} else {
 		s.event("", []byte(`{"message":{"role":"ASSISTANT"},"finishReason":`+quoted(q.finish(a))+`}`))
 		if q.usage {

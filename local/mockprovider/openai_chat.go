@@ -23,13 +23,13 @@ func chatCompletion(x *exchange) *apiError {
 	if done {
 		return e
 	}
-	c := &chatAnswer{q: q, x: x, id: id, created: x.s.opts.Now().Unix()}
+	c := &chatResponse{q: q, x: x, id: id, created: x.s.opts.Now().Unix()}
 	var u Usage
 	for i := range q.n {
-		a := q.answer(i)
+		a := q.respond(i)
 		out, think := a.generated()
 		u.Output, u.Reasoning = u.Output+out, u.Reasoning+think
-		c.answers = append(c.answers, a)
+		c.responses = append(c.responses, a)
 	}
 	u.Input = q.prompt
 	if q.st.cached > 0 {
@@ -46,26 +46,26 @@ func chatCompletion(x *exchange) *apiError {
 	return nil
 }
 
-// chatAnswer writes a chat completion, complete or in chunks.
-type chatAnswer struct {
-	q       *chatRequest
-	x       *exchange
-	id      string
-	created int64
-	answers []answer
-	usage   Usage
+// chatResponse writes a chat completion, complete or in chunks.
+type chatResponse struct {
+	q         *chatRequest
+	x         *exchange
+	id        string
+	created   int64
+	responses []modelOutput
+	usage     Usage
 }
 
-func (c *chatAnswer) head(what string) []byte {
+func (c *chatResponse) head(what string) []byte {
 	return fill(`{"id":$,"object":$,"created":$,"model":$`, c.id, what, c.created, c.x.model)
 }
 
 const chatTail = `,"service_tier":"default","system_fingerprint":"fp_mock"`
 
-func (c *chatAnswer) body() []byte {
+func (c *chatResponse) body() []byte {
 	var choices []json.RawMessage
-	for i := range c.answers {
-		a := &c.answers[i]
+	for i := range c.responses {
+		a := &c.responses[i]
 		logprobs := json.RawMessage("null")
 		if c.q.logprobs && len(a.calls) == 0 {
 			logprobs = c.logprobs(a.text)
@@ -79,8 +79,8 @@ func (c *chatAnswer) body() []byte {
 	return append(append(b, chatTail...), '}')
 }
 
-func (c *chatAnswer) message(choice int) []byte {
-	a := &c.answers[choice]
+func (c *chatResponse) message(choice int) []byte {
+	a := &c.responses[choice]
 	var content, refusal any
 	switch {
 	case len(a.calls) > 0:
@@ -114,18 +114,18 @@ func btoi(yes bool) int {
 }
 
 // shown returns the reported reasoning: real thinking, or words in place of the hidden one.
-func (c *chatAnswer) shown(a *answer) string {
+func (c *chatResponse) shown(a *modelOutput) string {
 	if len(a.thinking) > 0 {
 		return strings.Join(a.thinking, "")
 	}
 	return strings.Join(words(c.q.seed, int(a.hidden)), "")
 }
 
-func (c *chatAnswer) callID(choice, i int) string {
+func (c *chatResponse) callID(choice, i int) string {
 	return "call_" + strings.TrimPrefix(c.id, "chatcmpl-") + "c" + strconv.Itoa(choice) + "t" + strconv.Itoa(i)
 }
 
-func (c *chatAnswer) finish(a *answer) string {
+func (c *chatResponse) finish(a *modelOutput) string {
 	if c.q.st.finish != "" {
 		return c.q.st.finish
 	}
@@ -142,7 +142,7 @@ func (c *chatAnswer) finish(a *answer) string {
 }
 
 // logprobs writes one object for each piece; the numbers depend only on the piece.
-func (c *chatAnswer) logprobs(pieces []string) json.RawMessage {
+func (c *chatResponse) logprobs(pieces []string) json.RawMessage {
 	var all []json.RawMessage
 	for _, p := range pieces {
 		var top []json.RawMessage
@@ -179,7 +179,7 @@ func appendOpenAIUsage(b []byte, u Usage, details bool) []byte {
 }
 
 // chunk sends one chunk of a choice.
-func (c *chatAnswer) chunk(s *stream, choice int, d delta) bool {
+func (c *chatResponse) chunk(s *stream, choice int, d delta) bool {
 	b := append(append(c.head("chat.completion.chunk"), chatTail...), fill(`,"choices":[{"index":$,"delta":$,"logprobs":$,"finish_reason":$}]`, choice, json.RawMessage(d.json), json.RawMessage(d.logprobs), orNull(d.finish))...)
 	if c.q.includeUsage && !c.q.st.noUsage {
 		b = append(b, `,"usage":null`...)
@@ -189,10 +189,10 @@ func (c *chatAnswer) chunk(s *stream, choice int, d delta) bool {
 
 // stream sends the chunks: the choices alternate, each with its role, its pieces and its
 // finish reason; then usage, then [DONE].
-func (c *chatAnswer) stream() {
+func (c *chatResponse) stream() {
 	s := c.x.startStream(c.id, c.usage)
-	todo := make([][]delta, len(c.answers))
-	for i := range c.answers {
+	todo := make([][]delta, len(c.responses))
+	for i := range c.responses {
 		todo[i] = c.deltas(i)
 	}
 	for more := true; more; {
@@ -227,8 +227,8 @@ type delta struct {
 }
 
 // deltas returns the chunks of one choice.
-func (c *chatAnswer) deltas(choice int) []delta {
-	a := &c.answers[choice]
+func (c *chatResponse) deltas(choice int) []delta {
+	a := &c.responses[choice]
 	opening := `{"role":"assistant","content":"","refusal":null}`
 	if len(a.calls) > 0 || a.stop == stopRefused {
 		opening = `{"role":"assistant","content":null,"refusal":null}`
@@ -262,8 +262,8 @@ func quoted(s string) string { return string(appendString(nil, s)) }
 
 // callDeltas returns the chunks of the tool calls: one call after the other, or with their
 // arguments interleaved.
-func (c *chatAnswer) callDeltas(choice int) []delta {
-	a := &c.answers[choice]
+func (c *chatResponse) callDeltas(choice int) []delta {
+	a := &c.responses[choice]
 	each := make([][]delta, len(a.calls))
 	for i := range a.calls {
 		k := &a.calls[i]

@@ -120,19 +120,19 @@ func completion(x *exchange) *apiError {
 	if done {
 		return e
 	}
-	c := &textAnswer{q: q, x: x, id: id, created: x.s.opts.Now().Unix()}
+	c := &textResponse{q: q, x: x, id: id, created: x.s.opts.Now().Unix()}
 	c.usage.Input = q.job.prompt
 	for i := range q.prompts {
 		for k := range q.n {
 			j := q.job
 			j.seed, j.lastUser = seedOf(q.prompts[i]), q.prompts[i]
-			a := j.answer(k)
+			a := j.respond(k)
 			out, _ := a.generated()
 			c.usage.Output += out
 			if q.echo {
 				a.text = append([]string{q.prompts[i]}, a.text...)
 			}
-			c.answers = append(c.answers, a)
+			c.responses = append(c.responses, a)
 		}
 	}
 	if q.stream {
@@ -143,21 +143,21 @@ func completion(x *exchange) *apiError {
 	return nil
 }
 
-type textAnswer struct {
-	q       *completionRequest
-	x       *exchange
-	id      string
-	created int64
-	answers []answer
-	usage   Usage
+type textResponse struct {
+	q         *completionRequest
+	x         *exchange
+	id        string
+	created   int64
+	responses []modelOutput
+	usage     Usage
 }
 
-func (c *textAnswer) head() []byte {
+func (c *textResponse) head() []byte {
 	return fill(`{"id":$,"object":"text_completion","created":$,"model":$,"system_fingerprint":"fp_mock","choices":`, c.id, c.created, c.x.model)
 }
 
 // choice writes one choice with some of its pieces.
-func (c *textAnswer) choice(i int, pieces []string, finish string) json.RawMessage {
+func (c *textResponse) choice(i int, pieces []string, finish string) json.RawMessage {
 	logprobs := json.RawMessage("null")
 	if c.q.top != never {
 		logprobs = textLogprobs(pieces)
@@ -177,7 +177,7 @@ func textLogprobs(pieces []string) json.RawMessage {
 	return fill(`{"tokens":$,"token_logprobs":$,"top_logprobs":$,"text_offset":$}`, list(tokens), list(probs), list(top), list(offsets))
 }
 
-func (c *textAnswer) finish(a *answer) string {
+func (c *textResponse) finish(a *modelOutput) string {
 	switch {
 	case c.q.st.finish != "":
 		return c.q.st.finish
@@ -187,10 +187,10 @@ func (c *textAnswer) finish(a *answer) string {
 	return "stop"
 }
 
-func (c *textAnswer) body() []byte {
+func (c *textResponse) body() []byte {
 	var choices []json.RawMessage
-	for i := range c.answers {
-		choices = append(choices, c.choice(i, c.answers[i].text, c.finish(&c.answers[i])))
+	for i := range c.responses {
+		choices = append(choices, c.choice(i, c.responses[i].text, c.finish(&c.responses[i])))
 	}
 	b := append(c.head(), list(choices)...)
 	if !c.q.st.noUsage {
@@ -199,7 +199,7 @@ func (c *textAnswer) body() []byte {
 	return append(b, '}')
 }
 
-func (c *textAnswer) stream() {
+func (c *textResponse) stream() {
 	s := c.x.startStream(c.id, c.usage)
 	send := func(i int, pieces []string, finish string) bool {
 		b := append(c.head(), list([]json.RawMessage{c.choice(i, pieces, finish)})...)
@@ -208,8 +208,8 @@ func (c *textAnswer) stream() {
 		}
 		return s.event("", append(b, '}'))
 	}
-	for i := range c.answers {
-		for k, p := range c.answers[i].text {
+	for i := range c.responses {
+		for k, p := range c.responses[i].text {
 			if !c.q.echo || k > 0 {
 				s.spend(1, 0)
 			}
@@ -217,7 +217,7 @@ func (c *textAnswer) stream() {
 				return
 			}
 		}
-		if !send(i, nil, c.finish(&c.answers[i])) {
+		if !send(i, nil, c.finish(&c.responses[i])) {
 			return
 		}
 	}

@@ -27,7 +27,7 @@ func conversationBehaviors() map[string]behavior {
 }
 
 // store stores a chat if the request sets store.
-func (c *chatAnswer) store(v value) {
+func (c *chatResponse) store(v value) {
 	if v.get("store").yes {
 		keep(c.x, &resource{id: c.id, kind: "chat", model: c.x.model, body: v, content: c.body()})
 	}
@@ -141,7 +141,7 @@ func conversationOf(v value) string {
 }
 
 // continued adds the turn to the conversation of the request.
-func (r *responseAnswer) continued() {
+func (r *responsesResponse) continued() {
 	id := conversationOf(r.v)
 	if id == "" {
 		return

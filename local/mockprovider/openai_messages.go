@@ -32,7 +32,7 @@ func (q *chatRequest) messages(all []value) *apiError {
 			return badRequest(at+".role", "missing_required_parameter", "Missing required parameter: '"+at+".role'.")
 		}
 		if role.s != "tool" && len(open) > 0 {
-			return unanswered(open)
+			return missingResults(open)
 		}
 		if n := m.get("name"); n.given() && (n.kind != text || strings.ContainsAny(n.s, " <|\\/>")) {
 			return badRequest(at+".name", "invalid_value", "Invalid '"+at+".name': string does not match pattern. Expected a string that matches the pattern '^[^\\s<|\\\\/>]+$'.")
@@ -74,12 +74,12 @@ func (q *chatRequest) messages(all []value) *apiError {
 		}
 	}
 	if len(open) > 0 {
-		return unanswered(open)
+		return missingResults(open)
 	}
 	return nil
 }
 
-func unanswered(ids []string) *apiError {
+func missingResults(ids []string) *apiError {
 	return badRequest("messages", "", "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: "+strings.Join(ids, ", "))
 }
 

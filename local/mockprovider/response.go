@@ -58,8 +58,8 @@ type call struct {
 	pieces []string
 }
 
-// answer is what the model says: pieces are tokens.
-type answer struct {
+// modelOutput is what the model says: pieces are tokens.
+type modelOutput struct {
 	thinking []string
 	text     []string
 	calls    []call
@@ -69,7 +69,7 @@ type answer struct {
 }
 
 // generated counts the tokens of a response by class.
-func (a *answer) generated() (output, reasoning int64) {
+func (a *modelOutput) generated() (output, reasoning int64) {
 	output = int64(len(a.text))
 	for i := range a.calls {
 		output += callTokens(&a.calls[i])
@@ -80,17 +80,17 @@ func (a *answer) generated() (output, reasoning int64) {
 // callTokens counts a call: one token for its name and one for each piece.
 func callTokens(c *call) int64 { return 1 + int64(len(c.pieces)) }
 
-// answer makes the response; choice distinguishes the responses of one request.
-func (j *job) answer(choice int) answer {
+// respond makes the response; choice distinguishes the responses of one request.
+func (j *job) respond(choice int) modelOutput {
 	seed := j.seed + uint32(choice)*0x9E3779B9
-	var a answer
+	var a modelOutput
 	if j.thinking {
 		a.thinking = words(seed^0x5bd1e995, max(3, int(j.effort)))
 	}
 	if j.st.reasoning > 0 && !j.thinking {
 		a.hidden = int64(j.st.reasoning)
 	}
-	if j.st.refuse {
+	if j.st.reject {
 		a.text, a.stop = split("I cannot help with that."), stopRefused
 	} else if calls := j.chooseCalls(seed); calls != nil {
 		a.calls, a.stop = calls, stopTools
@@ -107,7 +107,7 @@ func (j *job) answer(choice int) answer {
 
 // bound cuts a response off at max_tokens: thinking counts first, then text, then calls. The
 // last call may be cut within its arguments.
-func (j *job) bound(a *answer) {
+func (j *job) bound(a *modelOutput) {
 	if j.maxTokens == 0 {
 		return
 	}

@@ -20,9 +20,9 @@ func response(x *exchange) *apiError {
 	if done {
 		return e
 	}
-	r := &responseAnswer{q: q, x: x, v: v, id: id, core: strings.TrimPrefix(id, "resp_"), created: x.s.opts.Now().Unix(), answer: q.answer(0)}
+	r := &responsesResponse{q: q, x: x, v: v, id: id, core: strings.TrimPrefix(id, "resp_"), created: x.s.opts.Now().Unix(), response: q.respond(0)}
 	u := Usage{Input: q.prompt}
-	u.Output, u.Reasoning = r.answer.generated()
+	u.Output, u.Reasoning = r.response.generated()
 	if q.st.cached > 0 {
 		u.CacheRead = min(int64(q.st.cached), u.Input)
 		u.Input -= u.CacheRead
@@ -41,14 +41,14 @@ func response(x *exchange) *apiError {
 	return nil
 }
 
-// responseAnswer writes a response, complete or in events.
-type responseAnswer struct {
+// responsesResponse writes a response, complete or in events.
+type responsesResponse struct {
 	q        *responseRequest
 	x        *exchange
 	v        value // the request; its settings are repeated
 	id, core string
 	created  int64
-	answer   answer
+	response modelOutput
 	usage    Usage
 	items    []responseItem
 	seq      int // number of the next event
@@ -66,8 +66,8 @@ type responseItem struct {
 }
 
 // makeItems turns the response into output items: reasoning, message, calls.
-func (r *responseAnswer) makeItems() {
-	a := &r.answer
+func (r *responsesResponse) makeItems() {
+	a := &r.response
 	if n := int64(len(a.thinking)) + a.hidden; n > 0 {
 		it := responseItem{typ: "reasoning", id: "rs_" + r.core, hidden: n}
 		if r.q.summary || len(a.thinking) > 0 {
@@ -98,7 +98,7 @@ func (r *responseAnswer) makeItems() {
 }
 
 // status is completed or incomplete.
-func (r *responseAnswer) status() string {
+func (r *responsesResponse) status() string {
 	if r.reason() != "" {
 		return "incomplete"
 	}
@@ -106,18 +106,18 @@ func (r *responseAnswer) status() string {
 }
 
 // reason is why the response is incomplete.
-func (r *responseAnswer) reason() string {
+func (r *responsesResponse) reason() string {
 	switch {
 	case r.q.st.finish != "" && r.q.st.finish != "completed":
 		return r.q.st.finish
-	case r.answer.stop == stopLength:
+	case r.response.stop == stopLength:
 		return "max_output_tokens"
 	}
 	return ""
 }
 
 // object writes the response object; it repeats settings of the request.
-func (r *responseAnswer) object(status string, output []byte) []byte {
+func (r *responsesResponse) object(status string, output []byte) []byte {
 	var failure, incomplete, usage any
 	switch status {
 	case "failed":
@@ -142,7 +142,7 @@ func appendResponseUsage(b []byte, u Usage) []byte {
 }
 
 // list writes what the output contains.
-func (r *responseAnswer) list() []byte {
+func (r *responsesResponse) list() []byte {
 	var items []json.RawMessage
 	for i := range r.items {
 		items = append(items, r.item(&r.items[i], true))
@@ -152,7 +152,7 @@ func (r *responseAnswer) list() []byte {
 }
 
 // item writes an item, complete or in its initial form.
-func (r *responseAnswer) item(it *responseItem, whole bool) []byte {
+func (r *responsesResponse) item(it *responseItem, whole bool) []byte {
 	content, status := "", "in_progress"
 	if whole {
 		content, status = strings.Join(it.pieces, ""), "completed"
@@ -191,7 +191,7 @@ func (r *responseAnswer) item(it *responseItem, whole bool) []byte {
 }
 
 // part writes the content part of a message.
-func (r *responseAnswer) part(it *responseItem, content string) []byte {
+func (r *responsesResponse) part(it *responseItem, content string) []byte {
 	if it.refusal {
 		return fill(`{"type":"refusal","refusal":$}`, content)
 	}
@@ -211,7 +211,7 @@ func responseLogprobs(pieces []string) (out []json.RawMessage) {
 
 // emit sends one event; members is the rest of its object. It reports whether the stream
 // continues.
-func (r *responseAnswer) emit(s *stream, typ, members string) bool {
+func (r *responsesResponse) emit(s *stream, typ, members string) bool {
 	if s.stopped {
 		return false
 	}
@@ -222,16 +222,16 @@ func (r *responseAnswer) emit(s *stream, typ, members string) bool {
 	return s.event(typ, r.frame(typ, members))
 }
 
-func (r *responseAnswer) frame(typ, members string) []byte {
+func (r *responsesResponse) frame(typ, members string) []byte {
 	r.seq++
 	return fill(`{"type":$,"sequence_number":$$}`, typ, r.seq-1, json.RawMessage(members))
 }
 
 // fail ends a stream with an error event; for error-event=failed it ends it with a response
 // that has failed.
-func (r *responseAnswer) fail(s *stream) {
+func (r *responsesResponse) fail(s *stream) {
 	st := r.q.st
-	s.x.row.close(200, s.sofar(), s.x.gone(), "error-event")
+	s.x.row.close(200, s.usageSoFar(), s.x.gone(), "error-event")
 	message := st.message
 	if message == "" {
 		message = "The server had an error while processing your request."
@@ -248,7 +248,7 @@ func (r *responseAnswer) fail(s *stream) {
 }
 
 // stream sends the events of the response.
-func (r *responseAnswer) stream() {
+func (r *responsesResponse) stream() {
 	s := r.x.startStream(r.id, r.usage)
 	running := `,"response":` + string(r.object("in_progress", nil))
 	if !r.emit(s, "response.created", running) || !r.emit(s, "response.in_progress", running) {
@@ -269,7 +269,7 @@ func (r *responseAnswer) stream() {
 }
 
 // streamItem sends the events of one item.
-func (r *responseAnswer) streamItem(s *stream, index int) bool {
+func (r *responsesResponse) streamItem(s *stream, index int) bool {
 	it := &r.items[index]
 	n := strconv.Itoa(index)
 	of := `,"item_id":` + quoted(it.id) + `,"output_index":` + n
@@ -311,7 +311,7 @@ func (r *responseAnswer) streamItem(s *stream, index int) bool {
 }
 
 // pieces sends the deltas of an item. paid: the pieces are output tokens.
-func (r *responseAnswer) pieces(s *stream, it *responseItem, typ, of string, paid bool, more string) bool {
+func (r *responsesResponse) pieces(s *stream, it *responseItem, typ, of string, paid bool, more string) bool {
 	for _, p := range it.pieces {
 		if paid {
 			s.spend(1, 0)

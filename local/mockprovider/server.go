@@ -165,7 +165,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{s: s, w: w, r: r, body: body, path: path, query: query, st: unsteered()}
 	x.anthropic = r.Header["Anthropic-Version"] != nil || strings.HasPrefix(strings.TrimPrefix(path, "/v1"), "/messages")
 	if errors.Is(err, errBodyTooLarge) {
-		x.refuse(&apiError{status: http.StatusRequestEntityTooLarge, message: "Request body is too large."})
+		x.reject(&apiError{status: http.StatusRequestEntityTooLarge, message: "Request body is too large."})
 		return
 	}
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.history.add(Received{Method: r.Method, Path: path, Query: query, Host: r.Host, Headers: r.Header.Clone(), Body: body, Length: r.ContentLength})
 	if e := x.route(); e != nil {
-		x.refuse(e)
+		x.reject(e)
 	}
 }
 
@@ -224,8 +224,8 @@ type shape struct {
 	// match returns the handler of the request; nil when the request is not of this shape.
 	match        func(*exchange) func(*exchange) *apiError
 	authenticate func(*exchange) *apiError // nil: the handler does
-	// refuse responds with an error as the provider does.
-	refuse func(*exchange, *apiError)
+	// reject responds with an error as the provider does.
+	reject func(*exchange, *apiError)
 }
 
 // shapes are tried in this order, before OpenAI's and Anthropic's routes.

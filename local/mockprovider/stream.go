@@ -47,8 +47,8 @@ func (s *stream) spend(output, reasoning int64) {
 	s.hidden += reasoning
 }
 
-// sofar is what the response has cost so far.
-func (s *stream) sofar() Usage {
+// usageSoFar is what the response has cost so far.
+func (s *stream) usageSoFar() Usage {
 	u := s.full
 	u.Output, u.Reasoning = s.output, s.hidden
 	return u
@@ -61,7 +61,7 @@ func (s *stream) finish() {
 
 // fail closes the row with the output so far, and breaks the connection.
 func (s *stream) fail(fault string) {
-	s.x.row.close(http.StatusOK, s.sofar(), s.x.gone(), fault)
+	s.x.row.close(http.StatusOK, s.usageSoFar(), s.x.gone(), fault)
 	if s.gz != nil {
 		_ = s.gz.Flush()
 	}
@@ -81,7 +81,7 @@ func (s *stream) event(name string, data []byte) bool {
 	if s.gone {
 		if st.stopOnCancel {
 			s.stopped = true
-			s.x.row.close(http.StatusOK, s.sofar(), true, "cancelled")
+			s.x.row.close(http.StatusOK, s.usageSoFar(), true, "cancelled")
 			return false
 		}
 		s.events++
@@ -178,7 +178,7 @@ func (s *stream) errorEvent() {
 	if message == "" {
 		message = "Overloaded"
 	}
-	s.x.row.close(http.StatusOK, s.sofar(), s.x.gone(), "error-event")
+	s.x.row.close(http.StatusOK, s.usageSoFar(), s.x.gone(), "error-event")
 	if s.x.anthropic {
 		s.buf = append(s.buf, "event: error\ndata: "...)
 		s.buf = append(s.buf, anthropicErrorOf(st.errorEvent, message)...)

@@ -160,7 +160,7 @@ func wireHostOf(path string) (wireHost, bool) {
 
 // wiresShape serves the hosts of wires.txtar, each below its name, or below /images-of/ and its
 // name.
-var wiresShape = &shape{name: "wires", match: wiresMatch, authenticate: wiresKey, refuse: wiresRefuse}
+var wiresShape = &shape{name: "wires", match: wiresMatch, authenticate: wiresKey, reject: wiresReject}
 
 func wiresMatch(x *exchange) func(*exchange) *apiError {
 	if _, ok := wireHostOf(x.path); !ok {
@@ -199,8 +199,8 @@ func wiresKey(x *exchange) *apiError {
 	return nil
 }
 
-// wiresRefuse responds with an error in the provider's format.
-func wiresRefuse(x *exchange, e *apiError) {
+// wiresReject responds with an error in the provider's format.
+func wiresReject(x *exchange, e *apiError) {
 	host, _ := wireHostOf(x.path)
 	names := map[int]string{401: "unauthorized", 403: "content_moderation", 429: "rate_limit_exceeded"}
 	x.sendError(e, "", host.error.fill(nil, values(map[string]any{

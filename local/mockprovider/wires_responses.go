@@ -73,7 +73,7 @@ var wireChecks = map[string]func(x *exchange, v value, path string) *apiError{
 
 func accepts(x *exchange, kind string) bool { return strings.Contains(x.r.Header.Get("Accept"), kind) }
 
-func spoken(a *answer) string { return quoted(strings.Join(a.text, "")) }
+func audioText(a *modelOutput) string { return quoted(strings.Join(a.text, "")) }
 
 // strings returns a list of strings.
 func (v value) strings(name string) ([]string, *apiError) {
@@ -135,17 +135,17 @@ func (w *wire) rank(x *exchange, v value) *apiError {
 	return nil
 }
 
-// says responds to a conversation; last is its last message, all its complete text.
-func says(x *exchange, last, all string, maxTokens value) (answer, Usage, bool, *apiError) {
+// generateFor responds to a conversation; last is its last message, all its complete text.
+func generateFor(x *exchange, last, all string, maxTokens value) (modelOutput, Usage, bool, *apiError) {
 	if e := steerBy(&x.st, last); e != nil {
-		return answer{}, Usage{}, true, e
+		return modelOutput{}, Usage{}, true, e
 	}
 	j := job{model: x.model, st: &x.st, seed: seedOf(all), prompt: tokensOf(all), lastUser: last}
 	j.maxTokens, _ = maxTokens.integer()
 	if done, e := opened(x, j.seed); done || e != nil {
-		return answer{}, Usage{}, true, e
+		return modelOutput{}, Usage{}, true, e
 	}
-	a := j.answer(0)
+	a := j.respond(0)
 	out, _ := a.generated()
 	return a, Usage{Input: j.prompt, Output: out}, false, nil
 }
@@ -156,14 +156,14 @@ func (w *wire) complete(x *exchange, v value) *apiError {
 	if len(w.args) > 2 {
 		all = v.get(w.args[2])
 	}
-	a, u, done, e := says(x, prompt.s, all.s, v.at(w.args[1]))
+	a, u, done, e := generateFor(x, prompt.s, all.s, v.at(w.args[1]))
 	if done {
 		return e
 	}
 	marks := func(n int64) json.RawMessage {
 		return json.RawMessage(strings.TrimSuffix(strings.Repeat("{},", int(n)), ","))
 	}
-	names := map[string]any{"text": strings.Join(a.text, ""), "input": u.Input, "output": u.Output, "refused": x.st.refuse, "input-marks": marks(u.Input), "output-marks": marks(u.Output)}
+	names := map[string]any{"text": strings.Join(a.text, ""), "input": u.Input, "output": u.Output, "refused": x.st.reject, "input-marks": marks(u.Input), "output-marks": marks(u.Output)}
 	names["items"] = w.items(v, values(names))
 	if w.chunk == nil || w.object != nil && !v.get("stream").yes {
 		x.plain("mock", w.object.fill(nil, values(names)), u)
@@ -217,7 +217,7 @@ func (w *wire) draw(x *exchange, v value) *apiError {
 		return e
 	}
 	finish := "SUCCESS"
-	if x.st.refuse {
+	if x.st.reject {
 		finish = "CONTENT_FILTERED"
 	}
 	field, unless := strings.CutPrefix(w.bytes, "-")
@@ -226,7 +226,7 @@ func (w *wire) draw(x *exchange, v value) *apiError {
 		x.w.Header().Set("Seed", "343940597")
 		return bare(x)
 	}
-	if x.st.refuse && w.refused != nil {
+	if x.st.reject && w.refused != nil {
 		return w.refused
 	}
 	n, ok := v.get(w.count).integer()

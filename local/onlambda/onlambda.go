@@ -211,7 +211,7 @@ func (s *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	route, known := placement.Find(r.Method, path)
 	if !ok || !known {
-		refuse(w, fault.New(fault.RouteNotFound, "", "There is no such route"))
+		reject(w, fault.New(fault.RouteNotFound, "", "There is no such route"))
 		return
 	}
 	large := r.ContentLength > host.MaxLambdaBody || r.ContentLength < 0 || len(r.Header.Get("X-Gateway-Config")) > maxConfigHeader ||
@@ -233,13 +233,13 @@ func (s *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		place = route.WithoutContainer
 	}
 	if place == placement.Refused {
-		refuse(w, refused(route.Status))
+		reject(w, rejected(route.Status))
 		return
 	}
 	s.invoke(w, r, route)
 }
 
-func refused(status int) *fault.Fault {
+func rejected(status int) *fault.Fault {
 	f := fault.New(fault.BodyTooLarge, "body", "Files and audio need the container, which this installation does not have")
 	if status == placement.NoFunction || status == placement.NoUpgrade {
 		f = fault.New(fault.RouteNotFound, "", "WebSockets need the container, which this installation does not have")
@@ -248,7 +248,7 @@ func refused(status int) *fault.Fault {
 	return f
 }
 
-func refuse(w http.ResponseWriter, f *fault.Fault) {
+func reject(w http.ResponseWriter, f *fault.Fault) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(f.Status())
 	_, _ = w.Write(f.DataBody(false)) // the client may be gone
@@ -258,7 +258,7 @@ func refuse(w http.ResponseWriter, f *fault.Fault) {
 func (s *Platform) invoke(w http.ResponseWriter, r *http.Request, route placement.Route) {
 	ev, err := s.Event(r, route)
 	if err != nil {
-		refuse(w, fault.From(err))
+		reject(w, fault.From(err))
 		return
 	}
 	timeout := streamTimeout
@@ -273,7 +273,7 @@ func (s *Platform) invoke(w http.ResponseWriter, r *http.Request, route placemen
 	}
 	defer a.Body.Close()
 	if route.Place == placement.Buffered {
-		answerWhole(w, a)
+		writeBuffered(w, a)
 		return
 	}
 	for k, v := range a.Header {
@@ -299,7 +299,7 @@ func (s *Platform) broken(w http.ResponseWriter, what string, err error) {
 	f := fault.Internal(err)
 	f.StatusCode = http.StatusBadGateway
 	_, _ = fmt.Fprintf(s.o.Log, "%s: %v\n", what, err)
-	refuse(w, f)
+	reject(w, f)
 }
 
 // copyFlushing sends each chunk when it arrives. If the client has gone, the function goes
@@ -324,12 +324,12 @@ func copyFlushing(w http.ResponseWriter, body io.Reader) error {
 	}
 }
 
-func answerWhole(w http.ResponseWriter, a *runtimeapi.Response) {
+func writeBuffered(w http.ResponseWriter, a *runtimeapi.Response) {
 	var out events.APIGatewayProxyResponse
 	if err := json.NewDecoder(a.Body).Decode(&out); err != nil {
 		f := fault.Internal(err)
 		f.StatusCode = http.StatusBadGateway
-		refuse(w, f)
+		reject(w, f)
 		return
 	}
 	for k, v := range out.Headers {

@@ -205,7 +205,7 @@ func decodeForm(body map[string]json.RawMessage, form any, another func() any) (
 			continue
 		}
 		if err := json.Unmarshal(one, another()); err != nil {
-			out = append(out, refusal(name, err)...)
+			out = append(out, rejection(name, err)...)
 		}
 	}
 	if len(out) == 0 {
@@ -214,9 +214,9 @@ func decodeForm(body map[string]json.RawMessage, form any, another func() any) (
 	return out, false
 }
 
-// refusal is what a type states about its member: its own faults, or where the
+// rejection is what a type states about its member: its own faults, or where the
 // JSON has another form.
-func refusal(name string, err error) []fault.Detail {
+func rejection(name string, err error) []fault.Detail {
 	var f *fault.Fault
 	if errors.As(err, &f) {
 		if len(f.Details) > 0 {

@@ -41,7 +41,7 @@ type Call struct {
 	details    map[string]string // special fields of the audit record
 	recorded   bool              // the audit record went with a change
 	handler    *Handler
-	refusals   *Rejections // of a call that has no route
+	rejections *Rejections // of a call that has no route
 	reads      *Route      // GET of the same path; nil: there is none
 	values     map[string]any
 	action     string           // of the collection, such as read

@@ -82,11 +82,11 @@ func (h *Handler) Serves(escapedPath string) bool {
 	if n == nil {
 		n, _ = h.router.matchList(escapedPath)
 	}
-	return n != nil || h.refusalsBelow(escapedPath) != nil
+	return n != nil || h.rejectionsBelow(escapedPath) != nil
 }
 
-// refusalsBelow returns how an unknown path is refused; nil for the usual form.
-func (h *Handler) refusalsBelow(escapedPath string) *Rejections {
+// rejectionsBelow returns how an unknown path is refused; nil for the usual form.
+func (h *Handler) rejectionsBelow(escapedPath string) *Rejections {
 	path := withoutVersion(escapedPath)
 	for i := range h.below {
 		if strings.HasPrefix(path, h.below[i].Prefix) {
@@ -138,7 +138,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var out Response
 	if err == nil {
-		if out, err = c.Route.answer(v); err != nil {
+		if out, err = c.Route.respond(v); err != nil {
 			err = fault.Internal(err)
 		}
 	}
@@ -149,7 +149,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			with.Message += ". This key has at most the present permissions of its sponsor: its creator, or the last user of its rank who changed it. A user of that rank becomes the sponsor by rotating it"
 			f = &with
 		}
-		out = refuse(c, f)
+		out = reject(c, f)
 		f.SetHeaders(w.Header())
 		if out.Status >= 500 {
 			slog.Error("administration failure", "route", routeName(c), "request_id", c.RequestID, "error", f.Error())
@@ -233,13 +233,13 @@ func (h *Handler) route(w http.ResponseWriter, c *Call) error {
 		n, values = h.router.matchList(c.Request.URL.EscapedPath())
 	}
 	if n == nil {
-		c.refusals = h.refusalsBelow(c.Request.URL.EscapedPath())
+		c.rejections = h.rejectionsBelow(c.Request.URL.EscapedPath())
 		return h.routeNotFound(c.Request.URL.EscapedPath())
 	}
 	b := n.routes[c.Request.Method]
 	if b == nil {
 		allowed := n.methods()
-		c.refusals = n.routes[allowed[0]].route.Rejections
+		c.rejections = n.routes[allowed[0]].route.Rejections
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		return methodNotAllowed(c.Request.Method, n)
 	}
@@ -363,7 +363,7 @@ func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, l
 		bodies = []map[string]json.RawMessage{raw}
 	}
 	before := len(p.list)
-	if err := refuseUnknown(c, bodies, p); err != nil {
+	if err := rejectUnknown(c, bodies, p); err != nil {
 		return err
 	}
 	unknown := len(p.list) > before

@@ -236,7 +236,7 @@ func (r *Route) document(family, path string, n int) map[string]any {
 		"operationId": id,
 		"summary":     r.Doc,
 		"tags":        []string{family},
-		"responses":   r.documentAnswers(),
+		"responses":   r.documentResponses(),
 	}
 	if params := r.parameters(path); len(params) > 0 {
 		op["parameters"] = params

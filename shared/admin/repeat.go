@@ -93,7 +93,7 @@ func runOnce(c *Call, run *replay.Run) (answer any, err error) {
 		}
 		return nil, err
 	}
-	out, err := c.Route.answer(v)
+	out, err := c.Route.respond(v)
 	if err != nil {
 		return nil, fault.Internal(err)
 	}

@@ -83,8 +83,8 @@ func (r *Route) consumes() string {
 	return jsonType
 }
 
-// answer returns the response for the result of a Do.
-func (r *Route) answer(v any) (Response, error) {
+// respond returns the response for the result of a Do.
+func (r *Route) respond(v any) (Response, error) {
 	a, whole := v.(Response)
 	if !whole {
 		a = Response{JSON: v}
@@ -106,10 +106,10 @@ func (r *Route) answer(v any) (Response, error) {
 	return a, err
 }
 
-// refuse returns the response for an error.
-func refuse(c *Call, f *fault.Fault) Response {
+// reject returns the response for an error.
+func reject(c *Call, f *fault.Fault) Response {
 	a := Response{Status: f.Status(), ContentType: jsonType}
-	refusals := c.refusals
+	refusals := c.rejections
 	if c.Route != nil {
 		refusals = c.Route.Rejections
 	}
@@ -195,17 +195,17 @@ func (f *Family) complete() {
 	}
 }
 
-// answerSchema is the schema of what the route answers.
-func (r *Route) answerSchema() Schema {
+// responseSchema is the schema of what the route answers.
+func (r *Route) responseSchema() Schema {
 	if r.Response == nil && r.ResponseOf != nil {
 		return r.ResponseOf()
 	}
 	return r.Response
 }
 
-// documentAnswers are the responses of the route in the document.
-func (r *Route) documentAnswers() map[string]any {
-	answer := r.answerSchema()
+// documentResponses are the responses of the route in the document.
+func (r *Route) documentResponses() map[string]any {
+	answer := r.responseSchema()
 	if answer == nil {
 		answer = Schema{}
 	}
@@ -337,7 +337,7 @@ func (r *Route) itemOf(n int, path string) string {
 
 // variablesOf are the runtime expressions of the variables of an item's path.
 func (r *Route) variablesOf(item string) map[string]string {
-	properties, at := r.answerSchema()["properties"], "$response.body#/"
+	properties, at := r.responseSchema()["properties"], "$response.body#/"
 	if p, ok := properties.(map[string]Schema); ok && p["data"] != nil && p["success"] != nil {
 		properties, at = p["data"]["properties"], at+"data/"
 	}

@@ -61,14 +61,14 @@ func (s *Singleton[T]) workspaceRoutes(name string) []Route {
 	base := Route{Path: o.Path, Aliases: o.Aliases, Level: Shared, Role: o.Role, Resource: o.Scope}
 	read := base.with("GET", "getWorkspace"+name, "Read the "+o.Title+": the effective values and the source of each.", o.Scope+".read", s.inside(s.readWorkspace))
 	read.Role = ""
-	read.ResponseOf = s.workspaceAnswer
+	read.ResponseOf = s.workspaceResponse
 	update := base.with("PUT", "updateWorkspace"+name, "Change the "+o.Title+": absent fields are unchanged, null restores the organization's value. Fields that only the organization may set are rejected.", o.Scope+".update", s.inside(s.updateWorkspace))
 	update.Body = s.own
 	return []Route{read, update}
 }
 
-// workspaceAnswer describes the settings of a workspace with their origins.
-func (s *Singleton[T]) workspaceAnswer() Schema {
+// workspaceResponse describes the settings of a workspace with their origins.
+func (s *Singleton[T]) workspaceResponse() Schema {
 	members, origins := s.members(s.own), map[string]Schema{}
 	for _, path := range paths(s.own) {
 		origins[path] = Schema{"type": "string", "enum": []string{tenant.FromWorkspace, tenant.FromOrganisation, tenant.FromStandard}}

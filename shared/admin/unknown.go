@@ -26,10 +26,10 @@ func (r *Route) foreign() bool {
 	return r.Rejections != nil || r.Unparsed || slices.Contains(r.Consumes, formType)
 }
 
-// refuseUnknown adds the members of the bodies and the query parameters that the route does
+// rejectUnknown adds the members of the bodies and the query parameters that the route does
 // not know to p, unless the request or the organization is lenient. Public routes may have
 // any query: browsers and identity providers call them with parameters of their own.
-func refuseUnknown(c *Call, bodies []map[string]json.RawMessage, p *problems) error {
+func rejectUnknown(c *Call, bodies []map[string]json.RawMessage, p *problems) error {
 	if c.Route.foreign() {
 		return nil
 	}
@@ -103,7 +103,7 @@ func echoes(c *Call, name string) bool {
 	if c.Route.Method != "PUT" && c.Route.Method != "PATCH" || c.reads == nil {
 		return false
 	}
-	return hasProperty(c.reads.answerSchema(), name)
+	return hasProperty(c.reads.responseSchema(), name)
 }
 
 // repeats reports whether a query parameter of an update is one of the GET of the same path,

@@ -45,10 +45,10 @@ func (c *Core) Setup(ctx context.Context) (*SetUp, error) {
 	case keyErr == nil && ours:
 		return out, nil
 	case err == nil:
-		return nil, refusedSetup()
+		return nil, rejectedSetup()
 	}
 	if _, exists, getErr := c.Resources.Get(ctx, store.Scope{Org: defaultTenant}, tenant.KindOrganisation, defaultTenant); getErr == nil && exists {
-		return nil, refusedSetup()
+		return nil, rejectedSetup()
 	}
 	return nil, fmt.Errorf("setup created nothing: %w", err)
 }
@@ -59,7 +59,7 @@ func (c *Core) has(ctx context.Context, raw string) (bool, error) {
 	return ok, err
 }
 
-func refusedSetup() error {
+func rejectedSetup() error {
 	return fmt.Errorf("setup runs once: the organization %q already exists and nothing was changed. Its keys were shown when it was created; with an admin key, POST /v1/api-keys/organisation/service creates more", defaultTenant)
 }
 
@@ -87,13 +87,13 @@ func (c *Core) tokens() *jwt.Verifier {
 		Settings: func(_ string, o *tenant.Organisation) jwt.Settings {
 			return jwt.Settings{URL: o.Settings.JWKSURL, Set: o.Settings.JWKS, MaxAge: o.Settings.MaxSession()}
 		},
-		OnRejected: c.refused,
+		OnRejected: c.rejected,
 	})
 }
 
-// refused notes a token that was not accepted in the audit log. When the queue fails, the
+// rejected notes a token that was not accepted in the audit log. When the queue fails, the
 // record waits in the outbox.
-func (c *Core) refused(ctx context.Context, org string, r jwt.Rejection) {
+func (c *Core) rejected(ctx context.Context, org string, r jwt.Rejection) {
 	if c.Records == nil {
 		return
 	}

@@ -50,25 +50,25 @@ func (t *Traits) hasMedia(body []byte) bool {
 // hasField reports whether a body has a field: at its top level if the dialect knows the field
 // there, otherwise anywhere.
 func (c *Checked) hasField(body []byte, member string) bool {
-	if c.knows(member) {
+	if c.allows(member) {
 		return c.Span(member).Present(body)
 	}
 	return containsWord(body, `"`+member+`"`)
 }
 
-func (c *Checked) knows(member string) bool {
+func (c *Checked) allows(member string) bool {
 	return c != nil && c.Keys != nil && c.Keys.Index(member) >= 0
 }
 
 func (c *Checked) hasLogprobs(body []byte) bool {
-	if c.knows("logprobs") && c.knows("top_logprobs") {
+	if c.allows("logprobs") && c.allows("top_logprobs") {
 		return c.Span("logprobs").Present(body) || c.Span("top_logprobs").Present(body)
 	}
 	return containsWord(body, `logprobs`)
 }
 
 func (c *Checked) hasFormat(body []byte) bool {
-	if c.knows("response_format") && !c.Span("response_format").Present(body) {
+	if c.allows("response_format") && !c.Span("response_format").Present(body) {
 		return false
 	}
 	return containsWord(body, `json`)
@@ -77,10 +77,10 @@ func (c *Checked) hasFormat(body []byte) bool {
 // textOnly reports whether no message has a list: then every content is a string, because media
 // are in lists of parts.
 func (c *Checked) textOnly() bool {
-	if !c.knows("messages") || c.Walk.Arrays[c.Keys.Index("messages")] > 1 {
+	if !c.allows("messages") || c.Walk.Arrays[c.Keys.Index("messages")] > 1 {
 		return false
 	}
-	return !c.knows("system") || c.Walk.Arrays[c.Keys.Index("system")] == 0
+	return !c.allows("system") || c.Walk.Arrays[c.Keys.Index("system")] == 0
 }
 
 func containsWord(body []byte, word string) bool { return bytes.Contains(body, []byte(word)) }

@@ -14,9 +14,9 @@ import (
 
 // LostField is a field that did not reach the provider or the client.
 type LostField struct {
-	Path   string // JSON path in the client's body, e.g. messages[2].content[1]
-	Reason string // short, without content of the request
-	answer bool   // the client will miss it in the response
+	Path     string // JSON path in the client's body, e.g. messages[2].content[1]
+	Reason   string // short, without content of the request
+	response bool   // the client will miss it in the response
 }
 
 // Loss reports what an encoder does not support. The zero Loss only reports.
@@ -74,7 +74,7 @@ func (l *Loss) AddResponse(path, reason string) {
 	l.Add(path, reason)
 	for i := range l.Entries {
 		if l.Entries[i].Path == path {
-			l.Entries[i].answer = true
+			l.Entries[i].response = true
 		}
 	}
 	l.refused = l.refused || l.StrictResponse
@@ -99,7 +99,7 @@ func (l *Loss) Err() error {
 	if !l.Strict {
 		why = new(Loss)
 		for _, e := range l.Entries {
-			if e.answer {
+			if e.response {
 				why.Entries = append(why.Entries, e)
 			}
 		}
@@ -110,12 +110,12 @@ func (l *Loss) Err() error {
 	return fault.Newf(fault.TranslationLoss, why.Entries[0].Path, "The provider of this target cannot represent all of the request: %s", why.Header())
 }
 
-// ofAnswer is the prefix of recorded paths of responses.
-const ofAnswer = "answer: "
+// ofResponse is the prefix of recorded paths of responses.
+const ofResponse = "answer: "
 
 // ResponsePath returns the path in the response of an entry of Paths. ok is false if the entry
 // refers to the request.
-func ResponsePath(lost string) (path string, ok bool) { return strings.CutPrefix(lost, ofAnswer) }
+func ResponsePath(lost string) (path string, ok bool) { return strings.CutPrefix(lost, ofResponse) }
 
 // Paths returns the losses for the record: of the request, then of the response, see ResponsePath.
 func (l *Loss) Paths() []string {
@@ -127,7 +127,7 @@ func (l *Loss) Paths() []string {
 		paths = append(paths, l.Entries[i].Path)
 	}
 	for i := range l.Response {
-		paths = append(paths, ofAnswer+l.Response[i].Path)
+		paths = append(paths, ofResponse+l.Response[i].Path)
 	}
 	return paths
 }

@@ -164,7 +164,7 @@ func CheckJSON(r *Request, dec StreamDecoder) StreamDecoder {
 		return dec
 	}
 	p := &promised{dec: dec, r: r, bufferText: r.wantsTools() || r.HiddenResponse}
-	p.give = p.delta
+	p.push = p.delta
 	return p
 }
 
@@ -174,7 +174,7 @@ type promised struct {
 	r          *Request
 	bufferText bool
 	emit       func(*Delta) error
-	give       func(*Delta) error
+	push       func(*Delta) error
 	fault      *fault.Fault
 
 	buffered []Delta
@@ -198,7 +198,7 @@ func (p *promised) Event(event string, data []byte, emit func(*Delta) error) err
 		return p.fault
 	}
 	p.emit = emit
-	return p.dec.Event(event, data, p.give)
+	return p.dec.Event(event, data, p.push)
 }
 
 // End implements StreamDecoder.

@@ -14,12 +14,12 @@ const replayPiece = 500
 // stream of a cached response or of one that a provider did not stream.
 func (r *Response) Replay(emit func(*Delta) error) error {
 	p := replay{emit: emit}
-	p.give(Delta{Kind: DeltaStart, ID: r.ID, Model: r.Model, Created: r.Created, Usage: &r.Usage})
+	p.push(Delta{Kind: DeltaStart, ID: r.ID, Model: r.Model, Created: r.Created, Usage: &r.Usage})
 	for i := range r.Choices {
 		p.choice(&r.Choices[i])
 	}
 	if r.Usage.IsReported() {
-		p.give(Delta{Kind: DeltaUsage, Usage: &r.Usage})
+		p.push(Delta{Kind: DeltaUsage, Usage: &r.Usage})
 	}
 	return p.err
 }
@@ -30,7 +30,7 @@ type replay struct {
 	json []byte
 }
 
-func (p *replay) give(d Delta) {
+func (p *replay) push(d Delta) {
 	if p.err == nil {
 		p.err = p.emit(&d)
 	}
@@ -58,31 +58,31 @@ func (p *replay) choice(c *Choice) {
 			p.text(d, DeltaSignature, part.Signature)
 		case RedactedReasoned:
 			d.Kind, d.JSON = DeltaRedacted, wire.AppendJSONString(nil, part.Data)
-			p.give(d)
+			p.push(d)
 		case Foreign:
 			d.Kind, d.JSON = DeltaForeign, part.Raw
-			p.give(d)
+			p.push(d)
 		case Image:
 			d.Kind, d.JSON = DeltaImage, wire.AppendJSONString(nil, part.Media.Address())
-			p.give(d)
+			p.push(d)
 		case Call:
 			d.Call = calls
 			calls++
 			d.Kind, d.ID, d.Name, d.Signature = DeltaToolStart, part.Call.ID, part.Call.Name, part.Call.Signature
-			p.give(d)
+			p.push(d)
 			args := part.Call.Arguments
 			if args == "" {
 				args = "{}"
 			}
 			d.Kind, d.ID, d.Name, d.Signature, d.JSON = DeltaToolArgs, "", "", "", wire.AppendJSONString(nil, args)
-			p.give(d)
+			p.push(d)
 		default:
 			continue
 		}
 		d.Kind, d.JSON = DeltaBlockStop, nil
-		p.give(d)
+		p.push(d)
 	}
-	p.give(Delta{Kind: DeltaStop, Choice: c.Index, Stop: c.Stop, Native: c.Native, StopSequence: c.StopSequence, Extra: c.Extra})
+	p.push(Delta{Kind: DeltaStop, Choice: c.Index, Stop: c.Stop, Native: c.Native, StopSequence: c.StopSequence, Extra: c.Extra})
 }
 
 // text emits s in pieces, split between characters.
@@ -99,7 +99,7 @@ func (p *replay) text(d Delta, kind DeltaKind, s string) {
 		}
 		p.json = wire.AppendJSONString(p.json[:0], s[:n])
 		d.JSON = p.json
-		p.give(d)
+		p.push(d)
 		d.Logprobs = nil
 		s = s[n:]
 	}
@@ -112,7 +112,7 @@ func (p *replay) citations(d Delta, list []byte) {
 	for range in.Array {
 		if in.Kind() == wire.KindObject {
 			d.JSON = in.Raw()
-			p.give(d)
+			p.push(d)
 		}
 	}
 }

@@ -88,9 +88,9 @@ func (h *ResponseSupport) Writes(d *Delta, origin string) bool {
 // LossReporter reports what the client does not receive of a response. It examines everything that
 // the client's encoder receives, complete or streamed, and allocates only for a loss.
 type LossReporter struct {
-	held   ResponseSupport
-	origin string // the provider's dialect
-	loss   *Loss
+	support ResponseSupport
+	origin  string // the provider's dialect
+	loss    *Loss
 }
 
 // NewLossReporter returns a report for a response that client writes with o.
@@ -99,7 +99,7 @@ func NewLossReporter(client ResponseWriter, o *Options, loss *Loss) LossReporter
 }
 
 // no reports whether the client's format lacks a feature.
-func (m *LossReporter) no(h ResponseFeatures) bool { return m.held.Features&h == 0 }
+func (m *LossReporter) no(h ResponseFeatures) bool { return m.support.Features&h == 0 }
 
 // add reports a feature of a choice; content is set if it is one of its parts.
 func (m *LossReporter) add(choice int, content bool, name string) {
@@ -109,11 +109,11 @@ func (m *LossReporter) add(choice int, content bool, name string) {
 // because reports a feature of a choice with a reason.
 func (m *LossReporter) because(choice int, content bool, name, reason string) {
 	path := name
-	if content && m.held.Content != "" {
-		path = m.held.Content + "." + path
+	if content && m.support.Content != "" {
+		path = m.support.Content + "." + path
 	}
-	if m.held.Choice != "" {
-		path = m.held.Choice + "[" + strconv.Itoa(choice) + "]." + path
+	if m.support.Choice != "" {
+		path = m.support.Choice + "[" + strconv.Itoa(choice) + "]." + path
 	}
 	m.loss.AddMissed(path, reason)
 }
@@ -151,7 +151,7 @@ func (m *LossReporter) choice(c *Choice) {
 		switch {
 		case p.Kind == Foreign:
 			m.foreign(c.Index, p.Type, p.Origin)
-		case p.Kind == Image && !m.held.writesImage(p.Media):
+		case p.Kind == Image && !m.support.writesImage(p.Media):
 			m.add(c.Index, true, lostImages)
 		case p.Kind == Call:
 			m.call(c.Index, calls, p.Call.Signature)
@@ -191,7 +191,7 @@ func (m *LossReporter) reasoned(choice int, text, signed bool) {
 }
 
 func (m *LossReporter) foreign(choice int, kind, origin string) {
-	if !m.no(HoldsForeign) || origin != "" && origin == m.held.OwnDialect {
+	if !m.no(HoldsForeign) || origin != "" && origin == m.support.OwnDialect {
 		return
 	}
 	if kind == "" {
@@ -211,7 +211,7 @@ func (m *LossReporter) call(choice, n int, signature string) {
 
 // cited examines the sources of a text.
 func (m *LossReporter) cited(choice int, p *Part) {
-	if len(p.Citations) == 0 || m.held.Cites == nil && !m.no(HoldsCitations) {
+	if len(p.Citations) == 0 || m.support.Cites == nil && !m.no(HoldsCitations) {
 		return
 	}
 	r := replay{emit: func(d *Delta) error { m.source(choice, d.JSON); return nil }}
@@ -219,7 +219,7 @@ func (m *LossReporter) cited(choice int, p *Part) {
 }
 
 func (m *LossReporter) source(choice int, citation []byte) {
-	if m.no(HoldsCitations) || m.held.Cites != nil && !m.held.Cites(citation) {
+	if m.no(HoldsCitations) || m.support.Cites != nil && !m.support.Cites(citation) {
 		m.add(choice, true, lostCitations)
 	}
 }
@@ -251,7 +251,7 @@ func (m *LossReporter) Piece(d *Delta) {
 	case DeltaCitation:
 		m.source(d.Choice, d.JSON)
 	case DeltaImage:
-		if !m.held.Writes(d, m.origin) {
+		if !m.support.Writes(d, m.origin) {
 			m.add(d.Choice, true, lostImages)
 		}
 	case DeltaForeign:

@@ -115,7 +115,7 @@ func (c *Choice) verify(h ResponseSupport, loss *Loss) error {
 		c.Parts = slices.DeleteFunc(c.Parts, func(p Part) bool {
 			return p.Kind == Call && !p.Call.Custom && ObjectArguments(p.Call.Arguments) == ""
 		})
-		m := LossReporter{held: h, loss: loss}
+		m := LossReporter{support: h, loss: loss}
 		m.because(c.Index, true, lostCalls, lostBroken)
 		switch {
 		case broken < calls || c.Stop.cut():
@@ -136,24 +136,24 @@ func (c *Choice) verify(h ResponseSupport, loss *Loss) error {
 // with an error, or with StopMalformed if the format supports it. Split surrogate pairs are
 // joined.
 func Verified(dec StreamDecoder, h ResponseSupport, loss *Loss) StreamDecoder {
-	v := &verified{dec: dec, held: h, loss: loss}
-	v.give = v.delta
+	v := &verified{dec: dec, support: h, loss: loss}
+	v.push = v.delta
 	return v
 }
 
 // verified wraps a StreamDecoder.
 type verified struct {
-	dec   StreamDecoder
-	held  ResponseSupport
-	loss  *Loss
-	emit  func(*Delta) error
-	give  func(*Delta) error
-	fault *fault.Fault
-	some  bool // part of a response arrived
-	calls []streamedCall
-	ended []int   // choices with a stop reason
-	stops []Delta // deferred stop reasons
-	half  halves
+	dec     StreamDecoder
+	support ResponseSupport
+	loss    *Loss
+	emit    func(*Delta) error
+	push    func(*Delta) error
+	fault   *fault.Fault
+	some    bool // part of a response arrived
+	calls   []streamedCall
+	ended   []int   // choices with a stop reason
+	stops   []Delta // deferred stop reasons
+	half    halves
 }
 
 // streamedCall is one tool call of a stream.
@@ -176,7 +176,7 @@ func (v *verified) Event(event string, data []byte, emit func(*Delta) error) err
 		return v.fault
 	}
 	v.emit = emit
-	if err := v.dec.Event(event, data, v.give); err != nil || v.some && len(v.stops) == 0 {
+	if err := v.dec.Event(event, data, v.push); err != nil || v.some && len(v.stops) == 0 {
 		return err
 	}
 	m := v.dec.Meter()
@@ -205,7 +205,7 @@ func (v *verified) End() error {
 			return err
 		}
 	}
-	if v.held.Broken == BrokenFail { // of choices without a stop reason
+	if v.support.Broken == BrokenFail { // of choices without a stop reason
 		for i := range v.calls {
 			if c := &v.calls[i]; !slices.Contains(v.ended, c.choice) && ObjectArguments(string(c.args)) == "" {
 				return v.fail(errBrokenCall())
@@ -241,7 +241,7 @@ func (v *verified) delta(d *Delta) error {
 		v.some = true
 		return v.half.piece(d, v.emit)
 	case DeltaToolArgs:
-		if c := v.call(d); c != nil && v.held.Broken != BrokenAsText {
+		if c := v.call(d); c != nil && v.support.Broken != BrokenAsText {
 			c.args = wire.AppendUnquoted(c.args, d.JSON)
 		}
 		return v.half.piece(d, v.emit)
@@ -289,7 +289,7 @@ func (v *verified) count(choice int) (calls, whole int) {
 			continue
 		}
 		calls++
-		if v.held.Broken == BrokenAsText || len(c.args) > 0 && ObjectArguments(string(c.args)) != "" {
+		if v.support.Broken == BrokenAsText || len(c.args) > 0 && ObjectArguments(string(c.args)) != "" {
 			whole++
 		}
 	}
@@ -313,18 +313,18 @@ func (v *verified) settle() error {
 			}
 		}
 		if broken > 0 && !d.Stop.cut() {
-			if v.held.Broken == BrokenFail {
+			if v.support.Broken == BrokenFail {
 				return v.fail(errBrokenCall())
 			}
-			if valid == 0 || !v.held.CompleteCalls {
+			if valid == 0 || !v.support.CompleteCalls {
 				d.Stop, valid = StopMalformed, 0
 			}
 		}
 		if valid > 0 {
 			d.Stop = d.Stop.withCalls()
 		}
-		if broken > 0 && v.held.CompleteCalls {
-			m := LossReporter{held: v.held, loss: v.loss}
+		if broken > 0 && v.support.CompleteCalls {
+			m := LossReporter{support: v.support, loss: v.loss}
 			m.because(d.Choice, true, lostCalls, lostBroken)
 		}
 		if err := v.emit(d); err != nil {

@@ -164,13 +164,13 @@ func (g *batchedConn) Close() error {
 type corked struct {
 	net.Conn
 
-	mu   sync.Mutex
-	held *[]byte // nil means not corked
+	mu     sync.Mutex
+	buffer *[]byte // nil means not corked
 }
 
 func (c *corked) cork() {
 	c.mu.Lock()
-	c.held = gatherings.Get().(*[]byte)
+	c.buffer = gatherings.Get().(*[]byte)
 	c.mu.Unlock()
 }
 
@@ -178,10 +178,10 @@ func (c *corked) cork() {
 func (c *corked) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held == nil {
+	if c.buffer == nil {
 		return c.Conn.Write(p)
 	}
-	*c.held = append(*c.held, p...)
+	*c.buffer = append(*c.buffer, p...)
 	return len(p), nil
 }
 
@@ -189,8 +189,8 @@ func (c *corked) Write(p []byte) (int, error) {
 func (c *corked) uncork() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	held := c.held
-	c.held = nil
+	held := c.buffer
+	c.buffer = nil
 	defer giveBack(held)
 	if len(*held) == 0 {
 		return nil

@@ -115,11 +115,11 @@ func handshake(ctx context.Context, raw net.Conn, addr string, cfg *tls.Config) 
 func (g *guard) dial(ctx context.Context, network, addr string, plain bool) (net.Conn, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, refusal("the address is malformed")
+		return nil, rejection("the address is malformed")
 	}
 	port, ok := parsePort(portText)
 	if !ok {
-		return nil, refusal("the port must be between 1 and 65535")
+		return nil, rejection("the port must be between 1 and 65535")
 	}
 	host = strings.ToLower(host)
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -149,33 +149,33 @@ type verdict struct {
 func (g *guard) check(network, address string, v verdict) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil || !strings.HasPrefix(network, "tcp") {
-		return refusal("the address is not a TCP address")
+		return rejection("the address is not a TCP address")
 	}
 	ap = netip.AddrPortFrom(plainAddr(ap.Addr()), ap.Port())
 	p := &g.policy
 	if p.never(ap) {
-		return refusal("the host resolves to an address that is never reachable from the gateway")
+		return rejection("the host resolves to an address that is never reachable from the gateway")
 	}
 	if v.listed || p.listed(ap.Addr().String(), ap.Port()) {
 		return nil
 	}
 	if closedPort(ap.Port()) {
-		return refusal("the port belongs to another kind of service")
+		return rejection("the port belongs to another kind of service")
 	}
 	switch {
 	case v.named || p.allowed(ap.Addr()):
 		return nil
 	case v.plain:
-		return refusal("http is accepted only for trusted hosts (TRUSTED_CUSTOM_HOSTS); use https")
+		return rejection("http is accepted only for trusted hosts (TRUSTED_CUSTOM_HOSTS); use https")
 	case !public(ap.Addr()):
-		return refusal("the host resolves to a private or reserved address")
+		return rejection("the host resolves to a private or reserved address")
 	}
 	return nil
 }
 
-// refusal never names the address: that would reveal to a caller what internal names
+// rejection never names the address: that would reveal to a caller what internal names
 // resolve to.
-func refusal(why string) error {
+func rejection(why string) error {
 	return fault.New(fault.BlockedHost, "", "Connection refused by the gateway: "+why)
 }
 

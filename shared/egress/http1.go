@@ -189,7 +189,7 @@ func (t *HTTP1) connect(ctx context.Context, key hostKey, req *http.Request) (*c
 	}
 	offered := t.offers.of(key.host)
 	both := offered == bothHTTPs
-	if offered == unasked || offered == onlyHTTP2 || both && !t.streams.takePlain(key) {
+	if offered == unsolicited || offered == onlyHTTP2 || both && !t.streams.takePlain(key) {
 		return nil, errHTTP2
 	}
 	raw, err := t.guard.dialTLS(ctx, "tcp", addr, t.tls)
@@ -197,10 +197,10 @@ func (t *HTTP1) connect(ctx context.Context, key hostKey, req *http.Request) (*c
 		if both {
 			t.streams.givePlain(key)
 		}
-		if ctx.Err() != nil || !refusedProtocol(err) {
+		if ctx.Err() != nil || !rejectedProtocol(err) {
 			return nil, err
 		}
-		if offered = unasked; both {
+		if offered = unsolicited; both {
 			offered = onlyHTTP2
 		}
 		t.offers.set(key.host, offered)
@@ -219,10 +219,10 @@ func (t *HTTP1) connect(ctx context.Context, key hostKey, req *http.Request) (*c
 	return c, nil
 }
 
-// refusedProtocol reports whether a host ended a handshake by an alert although other
+// rejectedProtocol reports whether a host ended a handshake by an alert although other
 // handshakes with it have succeeded: then it does not take the protocols that were
 // offered.
-func refusedProtocol(err error) bool {
+func rejectedProtocol(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"
 }

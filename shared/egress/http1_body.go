@@ -30,7 +30,7 @@ type exchange struct {
 	framing    framing
 	persistent bool
 	left       int64 // of the body, or of the chunk
-	begun      bool  // a chunk was read
+	started    bool  // a chunk was read
 	excess     int64 // bytes of chunk heads beyond what such small chunks may have
 	err        error // the first error, which stays
 	ended      bool  // the connection was given away
@@ -54,7 +54,7 @@ const (
 var chunked = []string{"chunked"}
 
 // respond makes the response from its head.
-func (x *exchange) respond(req *http.Request, h answerHead) *http.Response {
+func (x *exchange) respond(req *http.Request, h responseHead) *http.Response {
 	r := &x.resp
 	*r = http.Response{
 		Status: h.reason, StatusCode: h.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: h.minor,
@@ -267,7 +267,7 @@ func (x *exchange) fill() error {
 func (x *exchange) nextChunk() (last, ok bool, err error) {
 	b := x.f.b[x.f.r:x.f.w]
 	at := 0
-	if x.begun {
+	if x.started {
 		switch {
 		case len(b) > 0 && b[0] != '\r', len(b) > 1 && b[1] != '\n':
 			return false, false, malformed("a chunk does not end where it said")
@@ -287,7 +287,7 @@ func (x *exchange) nextChunk() (last, ok bool, err error) {
 	}
 	at += n
 	if size > 0 {
-		x.f.r, x.left, x.begun = x.f.r+at, size, true
+		x.f.r, x.left, x.started = x.f.r+at, size, true
 		return false, true, nil
 	}
 	end, _ := headEnd(b, at)

@@ -232,11 +232,11 @@ func (x *exchange) sendOn(req *http.Request, body *Body, head, data []byte) {
 }
 
 // head reads heads until one is not informational.
-func (x *exchange) head() (answerHead, error) {
+func (x *exchange) head() (responseHead, error) {
 	for total := 0; ; {
 		text, err := x.headText(maxHead - total)
 		if err != nil {
-			return answerHead{}, err
+			return responseHead{}, err
 		}
 		total += len(text)
 		h, err := parseHead(text)
@@ -255,7 +255,7 @@ func (x *exchange) head() (answerHead, error) {
 // headText reads a complete head of at most limit bytes.
 func (x *exchange) headText(limit int) (string, error) {
 	if x.lost != nil {
-		return "", x.failure(noAnswer, x.lost)
+		return "", x.failure(noResponse, x.lost)
 	}
 	f := x.f
 	b := f.b[f.r:f.w]
@@ -297,12 +297,12 @@ func (x *exchange) headText(limit int) (string, error) {
 		}
 		x.responded = x.responded || n > 0
 		if err != nil && n == 0 {
-			return "", x.failure(noAnswer, err)
+			return "", x.failure(noResponse, err)
 		}
 	}
 }
 
-const noAnswer = "the host closed the connection before its response"
+const noResponse = "the host closed the connection before its response"
 
 // failure returns the cause of a connection's failure.
 func (x *exchange) failure(what string, err error) error {
@@ -318,7 +318,7 @@ type turnState struct {
 	req        *http.Request
 	body       *Body
 	head, data []byte
-	begun      bool
+	started    bool
 	stale      bool
 	sent       int
 	err        error // the write's error
@@ -336,7 +336,7 @@ func (x *exchange) sendRequest(req *http.Request, body *Body, head, data []byte)
 	*a = turnState{x: x, req: req, body: body, head: head, data: data}
 	err = c.sock.Sys().Read(c.turned)
 	stale, whole := a.stale, a.err == nil && a.sent == len(head)+len(data)
-	sent, begun, werr := a.sent, a.begun, a.err
+	sent, begun, werr := a.sent, a.started, a.err
 	*a = turnState{}
 	switch {
 	case stale:
@@ -361,12 +361,12 @@ func (x *exchange) sendRequest(req *http.Request, body *Body, head, data []byte)
 // begins.
 func (c *conn) turn(fd uintptr) bool {
 	a := &c.sending
-	if !a.begun {
+	if !a.started {
 		if c.reused && !socket.IsIdle(fd) {
 			a.stale = true
 			return true
 		}
-		a.begun = true
+		a.started = true
 		a.sent, a.err = c.sock.TryParts(a.head, a.data)
 		if a.err != nil || a.sent < len(a.head)+len(a.data) {
 			return true

@@ -62,8 +62,8 @@ func appendHead(dst []byte, req *http.Request, length int) ([]byte, error) {
 	return append(dst, "\r\n"...), nil
 }
 
-// answerHead is the content of a response's head.
-type answerHead struct {
+// responseHead is the content of a response's head.
+type responseHead struct {
 	status     int
 	reason     string // with its number
 	minor      int    // of HTTP/1.x
@@ -90,7 +90,7 @@ func headEnd(b []byte, from int) (end, next int) {
 }
 
 // parseHead parses a complete head. The header's strings alias text.
-func parseHead(text string) (h answerHead, err error) {
+func parseHead(text string) (h responseHead, err error) {
 	line, rest := field.CutLine(text)
 	if err := h.statusLine(line); err != nil {
 		return h, err
@@ -158,7 +158,7 @@ func parseHead(text string) (h answerHead, err error) {
 	return h, nil
 }
 
-func (h *answerHead) statusLine(line string) error {
+func (h *responseHead) statusLine(line string) error {
 	const start = "HTTP/1."
 	if len(line) < len(start)+5 || line[:len(start)] != start || line[len(start)+1] != ' ' || line[len(start)]-'0' > 1 {
 		return malformed("the status line is not HTTP/1.1's")

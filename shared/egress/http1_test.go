@@ -273,7 +273,7 @@ func TestStrictness(t *testing.T) {
 }
 
 // parseWhole reads the head of a response that comes at once.
-func parseWhole(raw string) (answerHead, error) {
+func parseWhole(raw string) (responseHead, error) {
 	x := &exchange{c: &conn{net: &piecewise{data: []byte(raw), step: 1 << 20}}, ctx: context.Background(), f: new(frame)}
 	return x.head()
 }

@@ -35,10 +35,10 @@ const (
 type offer uint8
 
 const (
-	unasked   offer = iota
-	onlyHTTP1       // HTTP/2 is not offered
-	bothHTTPs       // HTTP/2 is offered
-	onlyHTTP2       // HTTP/2 without HTTP/1.1
+	unsolicited offer = iota
+	onlyHTTP1         // HTTP/2 is not offered
+	bothHTTPs         // HTTP/2 is offered
+	onlyHTTP2         // HTTP/2 without HTTP/1.1
 )
 
 // offers are the hosts' offers, by host and port as they are written.
@@ -167,7 +167,7 @@ func (s *streams) roundTrip(req *http.Request, body *Body) (*http.Response, erro
 		}
 		resp, err := c.RoundTrip(traceBody(req))
 		if err == nil || try == maxTries || !unprocessed(err) || req.Context().Err() != nil || body != nil && req.GetBody == nil {
-			return plainAnswer(req, resp, err)
+			return plainResponse(req, resp, err)
 		}
 		if body != nil {
 			next, failed := req.GetBody()
@@ -192,7 +192,7 @@ type resetStream struct {
 
 func (resetStream) Error() string { return "egress: the stream was reset" }
 
-const refusedStream = 7 // RFC 9113, 7: REFUSED_STREAM
+const rejectedStream = 7 // RFC 9113, 7: REFUSED_STREAM
 
 // unprocessed reports whether an error means that the host has done nothing for the request,
 // so that it may be sent again (RFC 9113, 8.7). The texts are those of net/http, which has
@@ -200,7 +200,7 @@ const refusedStream = 7 // RFC 9113, 7: REFUSED_STREAM
 func unprocessed(err error) bool {
 	var reset resetStream
 	if errors.As(err, &reset) {
-		return reset.Code == refusedStream
+		return reset.Code == rejectedStream
 	}
 	switch err.Error() {
 	case "http2: client conn not usable", "http2: Transport received Server's graceful shutdown GOAWAY":

@@ -310,12 +310,12 @@ func (b *plainBody) Read(p []byte) (int, error) {
 	return n, plainly(b.ctx, err)
 }
 
-// plainAnswer makes the response of another engine look like this package's own.
+// plainResponse makes the response of another engine look like this package's own.
 //
 // If an HTTP/2 answer begins before its request was sent, the stream does not notice that
 // its context has ended while the host opens no window. Such a response is then closed,
 // which ends both.
-func plainAnswer(req *http.Request, resp *http.Response, err error) (*http.Response, error) {
+func plainResponse(req *http.Request, resp *http.Response, err error) (*http.Response, error) {
 	ctx := req.Context()
 	if err != nil {
 		return nil, plainly(ctx, err)

@@ -62,7 +62,7 @@ func (m *Memory) try(tenant string, n int64) (freed <-chan struct{}, ok bool) {
 	return m.freed, false
 }
 
-func (m *Memory) give(tenant string, n int64) {
+func (m *Memory) release(tenant string, n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.used -= n
@@ -129,7 +129,7 @@ func (l *Lease) Return(n int64) {
 	l.held -= n
 	l.mu.Unlock()
 	if n > 0 {
-		l.memory.give(l.tenant, n)
+		l.memory.release(l.tenant, n)
 	}
 }
 

@@ -88,7 +88,7 @@ func (s *Standard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return s.common.RoundTrip(req)
 	}
 	resp, err := s.of(laneOf(req)).RoundTrip(traceBody(req))
-	return plainAnswer(req, resp, err)
+	return plainResponse(req, resp, err)
 }
 
 // of is the transport of a lane.

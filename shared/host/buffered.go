@@ -41,7 +41,7 @@ func NewBuffered(h http.Handler, d *originauth.Verifier) *Buffered {
 func (b *Buffered) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 	h := eventHeader(&ev)
 	if err := b.verifier.Verify(ctx, h); err != nil {
-		return plainRefusal(fault.From(err)), nil
+		return plainRejection(fault.From(err)), nil
 	}
 	if ip := clientIP(h); b.verifier != nil && ip != "" {
 		ev.RequestContext.Identity.SourceIP = ip
@@ -53,12 +53,12 @@ func (b *Buffered) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest)
 		_, err = eventBody(&ev)
 	}
 	if err != nil {
-		return plainRefusal(fault.From(err)), nil
+		return plainRejection(fault.From(err)), nil
 	}
 	ev.Path = u.EscapedPath()
 	out, err := b.adapter.ProxyWithContext(ctx, ev)
 	if err == nil && len(out.Body) > maxBuffered {
-		return plainRefusal(fault.Newf(fault.InvalidRequest, "page_size", "the response has %d bytes, which exceeds the limit of %d; request fewer items", len(out.Body), maxBuffered)), nil
+		return plainRejection(fault.Newf(fault.InvalidRequest, "page_size", "the response has %d bytes, which exceeds the limit of %d; request fewer items", len(out.Body), maxBuffered)), nil
 	}
 	return out, err
 }
@@ -69,7 +69,7 @@ func strip[V any](headers map[string]V) {
 	maps.DeleteFunc(headers, func(name string, _ V) bool { return reserved(name) || strings.EqualFold(name, originauth.Header) })
 }
 
-func plainRefusal(f *fault.Fault) events.APIGatewayProxyResponse {
+func plainRejection(f *fault.Fault) events.APIGatewayProxyResponse {
 	h := http.Header{}
 	f.SetHeaders(h)
 	h.Set("Content-Type", "application/json")

@@ -72,7 +72,7 @@ func (s *Stream) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest) (
 		err = fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes on this route", MaxLambdaBody)
 	}
 	if err != nil {
-		return refusal(fault.From(err)), nil
+		return rejection(fault.From(err)), nil
 	}
 	var deadline time.Time
 	cancel := func() {}
@@ -150,7 +150,7 @@ func (s *Stream) touch() {
 	s.last = s.now()
 }
 
-func refusal(f *fault.Fault) *events.APIGatewayProxyStreamingResponse {
+func rejection(f *fault.Fault) *events.APIGatewayProxyStreamingResponse {
 	h := http.Header{}
 	f.SetHeaders(h)
 	h.Set("Content-Type", "application/json")

@@ -15,8 +15,8 @@ type Admission struct {
 	tokened []*Subject // with token rates, in the documented order
 
 	mu     sync.Mutex
-	calls  []*held
-	tokens []*held
+	calls  []*counted
+	tokens []*counted
 }
 
 // Admit counts one request; see rates.Admit.
@@ -51,7 +51,7 @@ func (l *rates) Admit(ctx context.Context, caller string, subjects []*Subject) (
 }
 
 // takeAll counts against every subject or none.
-func (l *rates) takeAll(ctx context.Context, caller string, subjects []*Subject, m Measure, want int64) ([]*held, error) {
+func (l *rates) takeAll(ctx context.Context, caller string, subjects []*Subject, m Measure, want int64) ([]*counted, error) {
 	for _, s := range subjects { // a limit of 0 blocks without a store operation
 		counts := s.derive().counts
 		for i := range counts {
@@ -60,7 +60,7 @@ func (l *rates) takeAll(ctx context.Context, caller string, subjects []*Subject,
 			}
 		}
 	}
-	helds := make([]*held, len(subjects))
+	helds := make([]*counted, len(subjects))
 	if l.turns {
 		for i, s := range subjects {
 			helds[i] = l.take(ctx, s, caller, m, want)
@@ -93,12 +93,12 @@ func (l *rates) takeAll(ctx context.Context, caller string, subjects []*Subject,
 }
 
 // giveAll gives back; after a failure a count is too high until its window ends.
-func (l *rates) giveAll(ctx context.Context, helds []*held, amount int64) {
+func (l *rates) giveAll(ctx context.Context, helds []*counted, amount int64) {
 	late := detach(ctx)
 	defer late.end()
 	l.each(len(helds), func(i int) {
 		if helds[i] != nil {
-			l.failed(late, "return a rate reservation", l.give(late, helds[i], amount))
+			l.failed(late, "return a rate reservation", l.adjust(late, helds[i], amount))
 		}
 	})
 }
@@ -133,7 +133,7 @@ func (a *Admission) SettleTokens(ctx context.Context, actual int64) {
 	a.mu.Lock()
 	helds := a.tokens
 	if helds != nil {
-		a.tokens = []*held{}
+		a.tokens = []*counted{}
 	}
 	a.mu.Unlock()
 	if len(helds) > 0 {

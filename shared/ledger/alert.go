@@ -178,7 +178,7 @@ func (a demand) and(b demand) demand {
 }
 
 func readDemand(it store.Item, i int) demand {
-	return demand{it.Int(slotAttr[i].demand.Attr), it.Int(slotAttr[i].refused.Attr)}
+	return demand{it.Int(slotAttr[i].demand.Attr), it.Int(slotAttr[i].rejected.Attr)}
 }
 
 func demandsOf(it store.Item) (all demands) {
@@ -203,7 +203,7 @@ func (v *view) demands() (all demands) {
 // written.
 func (l *alarms) recordRejection(ctx context.Context, p *part, seen store.Item, slot int, need int64) {
 	a := &slotAttr[slot]
-	if seen == nil || seen.Int(a.refused.Attr) > 0 || p.plan.slots[slot].limit <= 0 {
+	if seen == nil || seen.Int(a.rejected.Attr) > 0 || p.plan.slots[slot].limit <= 0 {
 		return
 	}
 	head := headOf(p.key)
@@ -220,7 +220,7 @@ func (l *alarms) recordRejection(ctx context.Context, p *part, seen store.Item, 
 	}
 	_, row, err := l.spend.Update(ctx, store.Update{
 		Key: p.key,
-		Set: []store.Assign{{Path: a.refused, Value: need}},
+		Set: []store.Assign{{Path: a.rejected, Value: need}},
 		If:  []store.Cond{store.IfEqual(attrPlan, p.plan.text), store.IfHas(a.available)},
 	})
 	if _, changed := store.AsCondition(err); changed {

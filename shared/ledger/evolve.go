@@ -129,7 +129,7 @@ func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now tim
 		e.set(a.demand, st.demand.admitted)
 	}
 	if st.demand.rejected != old.demand.rejected {
-		e.set(a.refused, st.demand.rejected)
+		e.set(a.rejected, st.demand.rejected)
 	}
 	switch {
 	case st.last == old.last:

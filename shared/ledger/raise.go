@@ -90,7 +90,7 @@ func raise(l *Ledger, ctx context.Context, p *part, request string, b Bound) err
 					want[short] = p.entry.amounts[short]
 					continue
 				}
-				return refusal(l, ctx, p, short, left[short], more[short], more[short])
+				return rejection(l, ctx, p, short, left[short], more[short], more[short])
 			}
 			want[short] -= more[short] - max(left[short], 0)
 		}

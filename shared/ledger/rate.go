@@ -48,8 +48,8 @@ func (c *counter) current(now int64, it store.Item) int64 {
 	return w
 }
 
-// held is what one subject counted for a request.
-type held struct {
+// counted is what one subject counted for a request.
+type counted struct {
 	key   store.Key
 	slot  string // of the caller, in shared windows
 	holds []hold
@@ -72,13 +72,13 @@ type hold struct {
 // fails, the returned row shows which windows are full and which are to be rolled. If
 // callers share a window, the row that this process last read replaces the guess, and is
 // read again before a rejection.
-func (l *rates) take(ctx context.Context, s *Subject, caller string, m Measure, want int64) *held {
-	h := &held{key: s.derive().rate}
+func (l *rates) take(ctx context.Context, s *Subject, caller string, m Measure, want int64) *counted {
+	h := &counted{key: s.derive().rate}
 	h.err = l.takeIn(ctx, h, s, caller, m, want)
 	return h
 }
 
-func (l *rates) takeIn(ctx context.Context, h *held, s *Subject, caller string, m Measure, want int64) error {
+func (l *rates) takeIn(ctx context.Context, h *counted, s *Subject, caller string, m Measure, want int64) error {
 	c := s.derive()
 	h.holds = h.few[:0]
 	for i := range c.counts {
@@ -148,7 +148,7 @@ func (l *rates) takeIn(ctx context.Context, h *held, s *Subject, caller string, 
 
 // count adds the counts of every window to the update, given the row as it is or a guess.
 // full is the full window that ends last.
-func (h *held) count(u *store.Update, row store.Item, guess bool, now, want int64) (full *hold) {
+func (h *counted) count(u *store.Update, row store.Item, guess bool, now, want int64) (full *hold) {
 	for i := range h.holds {
 		n := &h.holds[i]
 		n.window = n.current(now, row)
@@ -163,7 +163,7 @@ func (h *held) count(u *store.Update, row store.Item, guess bool, now, want int6
 		divided := n.fair && same && !guess
 		most := n.Value - n.amount
 		if divided {
-			most = n.room(u, row, h.slot, now)
+			most = n.capacity(u, row, h.slot, now)
 			n.scarce = used > most && used+n.amount <= n.Value
 		}
 		switch {
@@ -198,9 +198,9 @@ func (c *compiled) rateExpiry(now int64) time.Time {
 	return time.Unix(last+day, 0)
 }
 
-// give counts actual instead of the count of take (0 gives it back), in the windows that
+// adjust counts actual instead of the count of take (0 gives it back), in the windows that
 // have not passed.
-func (l *rates) give(ctx context.Context, h *held, actual int64) error {
+func (l *rates) adjust(ctx context.Context, h *counted, actual int64) error {
 	live := make([]bool, len(h.holds))
 	for i, n := range h.holds {
 		live[i] = n.amount != actual
@@ -288,8 +288,8 @@ func fair(k Kind, r RateLimit, u unitRow) bool {
 
 // division is the result of sharing a window.
 type division struct {
-	share int64 // of each caller
-	held  int64 // for callers other than the present one
+	share    int64 // of each caller
+	reserved int64 // for callers other than the present one
 }
 
 // divide computes the share of the caller in slot, and the reservation for others. was
@@ -309,7 +309,7 @@ func divide(n *counter, by store.Map, was int64, slot string, left int64) divisi
 			held += min(float64(max(out.share-used, 0)), steady)
 		}
 	}
-	out.held = int64(held)
+	out.reserved = int64(held)
 	return out
 }
 
@@ -334,9 +334,9 @@ func (n *hold) begin(u *store.Update, row store.Item, slot string) {
 	u.Set = append(u.Set, store.Assign{Path: n.by, Value: store.Map{slot: n.amount}}, store.Assign{Path: n.was, Value: was})
 }
 
-// room returns the maximum count of the window at which the caller is admitted; it counts
+// capacity returns the maximum count of the window at which the caller is admitted; it counts
 // the caller in its slot.
-func (n *hold) room(u *store.Update, row store.Item, slot string, now int64) (most int64) {
+func (n *hold) capacity(u *store.Update, row store.Item, slot string, now int64) (most int64) {
 	most = n.Value - n.amount
 	by, divided := row[n.by.Attr].(store.Map)
 	if !divided { // the window began before it was shared
@@ -349,7 +349,7 @@ func (n *hold) room(u *store.Update, row store.Item, slot string, now int64) (mo
 	mine, known := by[slot].(int64)
 	switch {
 	case mine+n.amount > d.share:
-		most -= d.held
+		most -= d.reserved
 		u.If = append(u.If, store.IfHas(n.by))
 	case known:
 		u.If = append(u.If, store.IfAtMost(own, d.share-n.amount))

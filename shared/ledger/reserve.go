@@ -284,9 +284,9 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 				}
 				l.alarms.recordRejection(ctx, p, seen, short, need[short])
 				if b.Assumed { // any amount would have sufficed
-					return refusal(l, ctx, p, short, left[short], need[short], 1)
+					return rejection(l, ctx, p, short, left[short], need[short], 1)
 				}
-				return refusal(l, ctx, p, short, left[short], need[short], need[short])
+				return rejection(l, ctx, p, short, left[short], need[short], need[short])
 			}
 		}
 		now := l.base.clock()
@@ -411,9 +411,9 @@ func create(l *Ledger, ctx context.Context, s *Subject, p *plan) error {
 	return err
 }
 
-// refusal returns the fault with the needed amount and the minimum that would have
+// rejection returns the fault with the needed amount and the minimum that would have
 // sufficed.
-func refusal(l *Ledger, ctx context.Context, p *part, i int, left, need, least int64) error {
+func rejection(l *Ledger, ctx context.Context, p *part, i int, left, need, least int64) error {
 	m, s := slotMeasure[i], &p.plan.slots[i]
 	until := ""
 	if t, ok := s.schedule.Next(l.base.clock()); ok {

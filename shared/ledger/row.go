@@ -32,7 +32,7 @@ type slotAttrs struct {
 	last      store.Path // the last reset, Unix milliseconds; absent if none yet
 	flags     store.Path // alerts sent in this period; head only
 	demand    store.Path // need of the last admitted request; see exhausted
-	refused   store.Path // need of the first request rejected in this period
+	rejected  store.Path // need of the first request rejected in this period
 }
 
 var slotAttr = func() (a [numSlots]slotAttrs) {

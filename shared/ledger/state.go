@@ -275,7 +275,7 @@ func resetRow(l *Ledger, ctx context.Context, key store.Key, row store.Item, p *
 			e.add(a.spent, -spent)
 			e.set(a.last, l.base.clock().UnixMilli())
 			e.set(a.demand, int64(0))
-			e.set(a.refused, int64(0))
+			e.set(a.rejected, int64(0))
 			e.update.If = append(e.update.If, store.IfEqual(a.spent, spent))
 			if isHead(key) {
 				e.set(a.flags, int64(0))

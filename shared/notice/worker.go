@@ -49,7 +49,7 @@ const (
 	attemptTime = 15 * time.Second
 	// atOnce is how many receivers are called at once.
 	atOnce      = 8
-	maxAnswer   = 64 << 10
+	maxResponse = 64 << 10
 	mostMails   = 200 // of one event
 	mostWaiting = 100 // rows that are read at a time
 )
@@ -346,7 +346,7 @@ func (r *run) post(ctx context.Context, d *Delivery, t *Target, at time.Time) ou
 		return outcome{Attempt: Attempt{Error: why}, again: true}
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxResponse)) // so that the connection can be used again
 	out := outcome{Attempt: Attempt{Status: resp.StatusCode}}
 	if resp.StatusCode/100 != 2 {
 		out.again, out.Error = true, "the receiver responded with status "+strconv.Itoa(resp.StatusCode)

@@ -252,12 +252,12 @@ func (p Price) Bound(inputTokens, outputTokens int64) NanoDollars {
 	u.Set(Requests, 1)
 	highest := p
 	highest.byMinute = false
-	highest.rate[Input] = p.dearest(inputClasses)
-	highest.rate[Output] = p.dearest(outputClasses)
+	highest.rate[Input] = p.mostExpensive(inputClasses)
+	highest.rate[Output] = p.mostExpensive(outputClasses)
 	return highest.Cost(u)
 }
 
-func (p *Price) dearest(classes uint64) int64 {
+func (p *Price) mostExpensive(classes uint64) int64 {
 	var most int64
 	for set := classes; set != 0; set &= set - 1 {
 		most = max(most, p.rate[bits.TrailingZeros64(set)])

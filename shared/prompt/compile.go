@@ -158,13 +158,13 @@ func (c *Compiled) Render(variables map[string]any, partials Partials) (string, 
 			continue
 		}
 		if err := r.nodes(p.fill.nodes); err != nil {
-			return "", refused(err)
+			return "", rejected(err)
 		}
 		if c.Type == Chat && !c.raw {
 			whole, r.out = wire.AppendJSONString(whole, r.out), r.out[:0]
 		}
 		if len(whole) > MaxRendered {
-			return "", refused(ErrTooLong)
+			return "", rejected(ErrTooLong)
 		}
 	}
 	out := string(whole)
@@ -189,7 +189,7 @@ func where(err error) string {
 	return "it is not an array"
 }
 
-func refused(err error) error {
+func rejected(err error) error {
 	var f *fault.Fault
 	if errors.As(err, &f) {
 		return err

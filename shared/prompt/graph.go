@@ -20,8 +20,8 @@ type Graph struct {
 	Get func(sc store.Scope, k resource.Kind, idOrSlug string) (resource.Record, bool, error)
 }
 
-// maxHeld bounds how many partials a save protects from deletion meanwhile.
-const maxHeld = 40
+// maxCached bounds how many partials a save protects from deletion meanwhile.
+const maxCached = 40
 
 // Check refuses a text that includes something that does not exist, or itself. start is the
 // text with its id (none for a prompt) and the number that it will have. It returns the
@@ -41,7 +41,7 @@ func (g Graph) Check(ctx context.Context, start Node) ([]resource.Record, []faul
 			}
 			return Node{}, err
 		}
-		if own[ref] && rec.ID != start.ID && len(named) < maxHeld && !slices.ContainsFunc(named, func(r resource.Record) bool { return r.ID == rec.ID }) {
+		if own[ref] && rec.ID != start.ID && len(named) < maxCached && !slices.ContainsFunc(named, func(r resource.Record) bool { return r.ID == rec.ID }) {
 			named = append(named, *rec)
 		}
 		return n, nil

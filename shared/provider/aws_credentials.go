@@ -159,8 +159,8 @@ func assume(t *Target, ctx context.Context, source awsKeys, region, arn, externa
 	return k, nil
 }
 
-// stsAnswer is the response of AssumeRole: a session, or the reason for a refusal.
-type stsAnswer struct {
+// stsResponse is the response of AssumeRole: a session, or the reason for a refusal.
+type stsResponse struct {
 	Result struct {
 		Credentials struct {
 			AccessKeyID     string `xml:"AccessKeyId"`
@@ -199,10 +199,10 @@ func fetchRole(ctx context.Context, rt http.RoundTripper, source awsKeys, region
 	if err != nil {
 		return "", time.Time{}, err
 	}
-	var a stsAnswer
+	var a stsResponse
 	bad := xml.Unmarshal(answer, &a) != nil
 	if status < 200 || status > 299 {
-		return "", time.Time{}, tokenRefused(status, who, field, a.Error.Code)
+		return "", time.Time{}, tokenRejected(status, who, field, a.Error.Code)
 	}
 	c := &a.Result.Credentials
 	if bad || c.AccessKeyID == "" || c.SecretAccessKey == "" || !printable(c.AccessKeyID) || !printable(c.SessionToken) || c.Expiration.IsZero() {

@@ -21,7 +21,7 @@ func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
 	if t.ownHost() {
 		t.permit(&traits, model)
 	}
-	traits.Extended = t.room(model)
+	traits.Extended = t.widening(model)
 	traits.NoThreads = t.Provider.ID != "anthropic" && t.Provider.ID != "claude-platform-aws"
 	t.Provider.mediaBytes(&traits, model)
 	return traits
@@ -195,7 +195,7 @@ func fetchProfileModel(t *Target, ctx context.Context, rt http.RoundTripper, reg
 		return "", tokenUnreachable(err, "AWS")
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenResponse))
 	if err != nil {
 		return "", tokenUnreachable(err, "AWS")
 	}

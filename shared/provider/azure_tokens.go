@@ -209,19 +209,19 @@ func managedToken(t *Target, ctx context.Context) (string, error) {
 		if err != nil {
 			return "", time.Time{}, err
 		}
-		return identityAnswer(status, body)
+		return identityResponse(status, body)
 	})
 }
 
-// identityAnswer reads the response of a host's identity service.
-func identityAnswer(status int, body []byte) (string, time.Time, error) {
+// identityResponse reads the response of a host's identity service.
+func identityResponse(status int, body []byte) (string, time.Time, error) {
 	var answer struct {
 		AccessToken string      `json:"access_token"`
 		ExpiresOn   json.Number `json:"expires_on"` // Unix seconds
 	}
 	bad := json.Unmarshal(body, &answer) != nil
 	if status < 200 || status > 299 {
-		return "", time.Time{}, tokenRefused(status, azureService, "azure_managed_client_id", "")
+		return "", time.Time{}, tokenRejected(status, azureService, "azure_managed_client_id", "")
 	}
 	until, err := answer.ExpiresOn.Int64()
 	if bad || err != nil || answer.AccessToken == "" || !printable(answer.AccessToken) {
@@ -259,7 +259,7 @@ func webIdentity(ctx context.Context, rt http.RoundTripper, keys awsKeys, region
 	}
 	bad := xml.Unmarshal(answer, &a) != nil
 	if status < 200 || status > 299 {
-		return "", tokenRefused(status, who, "azure_auth_mode", a.Code)
+		return "", tokenRejected(status, who, "azure_auth_mode", a.Code)
 	}
 	if bad || !printable(a.Token) || a.Token == "" {
 		f := fault.New(fault.InvalidProviderResponse, "", "The token service of AWS returned a response without a token")

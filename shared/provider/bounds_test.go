@@ -18,13 +18,13 @@ func TestRooms(t *testing.T) {
 		{"cohere", "command-a-03-2025", "", chat.ExtendedLimits{Stops: 5}},
 		{"google", "gemini-2.5-pro", "", chat.ExtendedLimits{Stops: 5, Tools: 512}},
 		{"vertex-ai", "gemini-2.5-pro", "", chat.ExtendedLimits{Stops: 5, Tools: 512}},
-		{"vertex-ai", "anthropic.claude-sonnet-4-5", "", rooms["anthropic"]},
+		{"vertex-ai", "anthropic.claude-sonnet-4-5", "", widenings["anthropic"]},
 		{"vertex-ai", "mistralai.mistral-large", "", chat.ExtendedLimits{}},
 		{"vertex-ai", "meta.llama-4", "", chat.ExtendedLimits{}},
 		{"vertex-ai", "endpoints.123", "", chat.Unbounded},
-		{"anthropic", "claude-sonnet-4-5", "", rooms["anthropic"]},
-		{"claude-platform-aws", "claude-sonnet-4-5", "", rooms["anthropic"]},
-		{"bedrock-mantle", "anthropic.claude-sonnet-4-5", "", rooms["anthropic"]},
+		{"anthropic", "claude-sonnet-4-5", "", widenings["anthropic"]},
+		{"claude-platform-aws", "claude-sonnet-4-5", "", widenings["anthropic"]},
+		{"bedrock-mantle", "anthropic.claude-sonnet-4-5", "", widenings["anthropic"]},
 		{"together-ai", "maker/model", "", chat.ExtendedLimits{CountedLogprobs: 20}},
 		{"mistral-ai", "mistral-large-latest", "", chat.ExtendedLimits{}},
 		{"openai", "gpt-4o", "", chat.ExtendedLimits{}},
@@ -40,7 +40,7 @@ func TestRooms(t *testing.T) {
 			t.Errorf("%s %s at %q: %+v", c.provider, c.model, c.host, got)
 		}
 	}
-	for id := range rooms {
+	for id := range widenings {
 		if _, ok := ByID(id); !ok {
 			t.Errorf("%s is no provider", id)
 		}

@@ -211,7 +211,7 @@ func (e *edit) validate(k ChangeStore, listed bool) {
 		switch v, present := e.secret[name]; {
 		case present && v != nil:
 			whole[name] = v
-			e.refuseMasked(configPrefix+name, v)
+			e.rejectMasked(configPrefix+name, v)
 		case !present && e.rec.HasSecret(name):
 			whole[name] = e.placeholder(name)
 		}
@@ -220,7 +220,7 @@ func (e *edit) validate(k ChangeStore, listed bool) {
 	switch v, present := e.secret[SecretKey]; {
 	case present:
 		key, _ = v.(string)
-		e.refuseMasked(SecretKey, key)
+		e.rejectMasked(SecretKey, key)
 	case e.rec.HasSecret(SecretKey):
 		key = alreadySealed
 	}
@@ -260,8 +260,8 @@ func (e *edit) placeholder(name string) any {
 	return alreadySealed
 }
 
-// refuseMasked rejects a value that a read has shown: it would be stored as the secret.
-func (e *edit) refuseMasked(field string, v any) {
+// rejectMasked rejects a value that a read has shown: it would be stored as the secret.
+func (e *edit) rejectMasked(field string, v any) {
 	switch v := v.(type) {
 	case string:
 		if Masked(v) {
@@ -269,7 +269,7 @@ func (e *edit) refuseMasked(field string, v any) {
 		}
 	case map[string]any:
 		for name, inner := range v {
-			e.refuseMasked(field+"."+name, inner)
+			e.rejectMasked(field+"."+name, inner)
 		}
 	}
 }

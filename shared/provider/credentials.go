@@ -110,7 +110,7 @@ const labelCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012
 
 // newKey gives a credential a key that was sent. earlier are the entries before it.
 func (e *edit) newKey(c *StoredCredential, key, field string, earlier []CredentialInput) {
-	e.refuseMasked(field, key)
+	e.rejectMasked(field, key)
 	if !printable(key) {
 		e.fail(field, "must not contain spaces or control characters")
 	}

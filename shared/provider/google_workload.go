@@ -123,7 +123,7 @@ func (a *externalAccount) subject(ctx context.Context, rt http.RoundTripper, t *
 			return "", err
 		}
 		if status != http.StatusOK {
-			return "", tokenRefused(status, host, at, "")
+			return "", tokenRejected(status, host, at, "")
 		}
 		raw = body
 	}
@@ -222,7 +222,7 @@ func (a *externalAccount) impersonate(ctx context.Context, rt http.RoundTripper,
 	}
 	bad := json.Unmarshal(answer, &v) != nil
 	if status < 200 || status > 299 {
-		return "", time.Time{}, tokenRefused(status, who, at, v.Error.Status)
+		return "", time.Time{}, tokenRejected(status, who, at, v.Error.Status)
 	}
 	if bad || v.AccessToken == "" || !printable(v.AccessToken) || !v.ExpireTime.After(now) {
 		f := fault.New(fault.InvalidProviderResponse, "", "Google returned a response without an access token of the service account")

@@ -264,7 +264,7 @@ func (t *Target) TakesRecordingURL() bool { return t.Provider.ID == "groq" || t.
 
 // Hosts with limits wider than the specification's. Each row names its source. Other hosts have
 // the specification's limits.
-var rooms = map[string]chat.ExtendedLimits{
+var widenings = map[string]chat.ExtendedLimits{
 	// "Up to 16 sequences": api-docs.deepseek.com, Create Chat Completion, stop.
 	"deepseek": {Stops: 16},
 	// "A list of up to 5 strings": docs.cohere.com, Chat, stop_sequences.
@@ -284,13 +284,13 @@ var rooms = map[string]chat.ExtendedLimits{
 	"together-ai": {CountedLogprobs: 20},
 }
 
-// room returns how much wider than the specification the target's limits are.
-func (t *Target) room(model string) chat.ExtendedLimits {
+// widening returns how much wider than the specification the target's limits are.
+func (t *Target) widening(model string) chat.ExtendedLimits {
 	switch {
 	case t.ownHost():
 		return chat.Unbounded
 	case t.DialectOf(Chat, model) == AnthropicMessages:
-		return rooms["anthropic"] // for any host of Claude
+		return widenings["anthropic"] // for any host of Claude
 	case t.Provider.ID == "vertex-ai":
 		switch publisher, _ := vertexModel(model); publisher {
 		case "mistralai":
@@ -301,7 +301,7 @@ func (t *Target) room(model string) chat.ExtendedLimits {
 			return chat.ExtendedLimits{}
 		}
 	}
-	return rooms[t.Provider.ID]
+	return widenings[t.Provider.ID]
 }
 
 // Object stores: providers that run in a cloud read and write the files of their jobs in

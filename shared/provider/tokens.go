@@ -152,8 +152,8 @@ func (t *Target) signer() (Signer, error) {
 	return t.Signer, nil
 }
 
-// maxTokenAnswer bounds the response of a token endpoint, in bytes.
-const maxTokenAnswer = 256 << 10
+// maxTokenResponse bounds the response of a token endpoint, in bytes.
+const maxTokenResponse = 256 << 10
 
 // tokenCall sends a request for a token and gives the response's status and body.
 // who names the service in errors, such as Google.
@@ -163,7 +163,7 @@ func tokenCall(rt http.RoundTripper, req *http.Request, who string) (int, []byte
 		return 0, nil, tokenUnreachable(err, who)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenResponse))
 	if err != nil {
 		return 0, nil, tokenUnreachable(err, who)
 	}
@@ -183,9 +183,9 @@ func tokenUnreachable(err error, who string) *fault.Fault {
 	return f
 }
 
-// tokenRefused is the fault for a token service's refusal. reason is the service's own
+// tokenRejected is the fault for a token service's refusal. reason is the service's own
 // short error code; anything that is not one is omitted.
-func tokenRefused(status int, who, field, reason string) *fault.Fault {
+func tokenRejected(status int, who, field, reason string) *fault.Fault {
 	message := ""
 	if reason != "" && len(reason) <= 64 && strings.Trim(reason, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == "" {
 		message = " (" + reason + ")"
@@ -222,7 +222,7 @@ func oauthToken(ctx context.Context, rt http.RoundTripper, endpoint string, form
 	bad := json.Unmarshal(body, &answer) != nil
 	if status < 200 || status > 299 {
 		reason, _ := answer.Error.(string)
-		return "", 0, tokenRefused(status, who, field, reason)
+		return "", 0, tokenRejected(status, who, field, reason)
 	}
 	seconds, err := answer.ExpiresIn.Float64()
 	if bad || answer.AccessToken == "" || !printable(answer.AccessToken) || err != nil || seconds < 0 || seconds > 1e7 {

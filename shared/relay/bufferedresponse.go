@@ -29,7 +29,7 @@ type plain struct {
 	buf, made  *buffer.Buffer // the body received, and the result of a translator
 	media      string         // of the translator's result; "": JSON
 	own        bool           // it is forwarded unchanged
-	retold     []byte         // the final response of a stream
+	repeated   []byte         // the final response of a stream
 	meter      chat.Meter
 	translated *chat.Response
 	signed     []chat.Signed
@@ -48,28 +48,28 @@ func takesWhole(tg *target.Target, up *outbound, resp *http.Response) bool {
 }
 
 // takePlain reads a complete response, charges it, and checks whether it is valid.
-func takePlain(c *call, resp *http.Response) answer {
+func takePlain(c *call, resp *http.Response) targetResult {
 	p := &c.plain
 	p.free()
-	p.buf = buffer.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
+	p.buf = buffer.For(int(min(resp.ContentLength, maxPlainResponse)) + 1)
 	t, held := c.relay.Now(), c.req.Lease.Size()
-	err := readWhole(&c.req, p.buf, resp, maxPlainAnswer)
+	err := readWhole(&c.req, p.buf, resp, maxPlainResponse)
 	c.log.Wait(c.relay.Now().Sub(t))
 	_ = resp.Body.Close()
 	if err == nil {
-		err = roomToDecode(&c.target, len(p.buf.B))
+		err = reserveDecoding(&c.target, len(p.buf.B))
 	}
 	if err != nil {
-		err = brokenAnswer(c, err, p.buf.B)
+		err = brokenResponse(c, err, p.buf.B)
 	} else {
 		err = readPlain(c, resp)
 	}
 	if err != nil {
 		p.free()
 		c.req.Lease.Return(c.req.Lease.Size() - held)
-		return answer{fault: fault.From(err), failed: resp.Header}
+		return targetResult{fault: fault.From(err), failed: resp.Header}
 	}
-	return answer{resp: resp, whole: true}
+	return targetResult{resp: resp, whole: true}
 }
 
 // readPlain reads the buffered response: its usage, and the client's version of it.
@@ -77,17 +77,17 @@ func readPlain(c *call, resp *http.Response) (err error) {
 	p := &c.plain
 	out := p.buf.B
 	switch {
-	case holdsRetold(&c.req, &c.guards, resp):
-		return readRetold(&c.target, &c.bill, &c.plain, out)
+	case containsRepeated(&c.req, &c.guards, resp):
+		return readRepeated(&c.target, &c.bill, &c.plain, out)
 	case c.target.Choice.Translator != nil:
 		p.made = buffer.New()
 		if p.made.B, p.media, p.meter, err = c.target.Choice.Translator.DecodeResponse(p.made.B, out, resp.Header, c.target.TranslatorRequest()); err != nil {
 			return unusable(&c.target, &c.bill, &c.log, &c.mask, err, out)
 		}
 		accounting.RecordUsage(&c.bill, p.meter)
-	case c.target.SameDialect() && !cameAsEvents(&c.target, out):
+	case c.target.SameDialect() && !arrivedAsEvents(&c.target, out):
 		p.own = true
-		if tellsItems(c.req.Route) {
+		if returnsItems(c.req.Route) {
 			clean, err := approval.Clean(out)
 			if err != nil {
 				return unusable(&c.target, &c.bill, &c.log, &c.mask, err, out)
@@ -100,8 +100,8 @@ func readPlain(c *call, resp *http.Response) (err error) {
 		if p.meter = accounting.Meter(&c.bill, out); p.meter.Err != nil {
 			return unusable(&c.target, &c.bill, &c.log, &c.mask, p.meter.Err, out)
 		}
-		if !answers(&c.target, &p.meter, out) {
-			return unusable(&c.target, &c.bill, &c.log, &c.mask, errNoAnswer, out)
+		if !isAnswer(&c.target, &p.meter, out) {
+			return unusable(&c.target, &c.bill, &c.log, &c.mask, errNoResponse, out)
 		}
 		if operates(&c.req) {
 			accounting.RecordOperationUsage(&c.bill, p.meter)
@@ -115,7 +115,7 @@ func readPlain(c *call, resp *http.Response) (err error) {
 		}
 	default:
 		p.translated, p.meter, p.signed, err = decodeWhole(&c.target, out)
-		if err != nil && cameAsEvents(&c.target, out) {
+		if err != nil && arrivedAsEvents(&c.target, out) {
 			return eventsBroke(&c.target, &c.bill, &c.log, &c.mask, err, p.meter, out)
 		}
 		if err != nil {
@@ -135,9 +135,9 @@ func readPlain(c *call, resp *http.Response) (err error) {
 	return nil
 }
 
-// tellsItems reports whether the responses of a route are Responses objects, or lists of their
+// returnsItems reports whether the responses of a route are Responses objects, or lists of their
 // items.
-func tellsItems(rt *routes.Route) bool {
+func returnsItems(rt *routes.Route) bool {
 	switch rt.Operation {
 	case provider.ResponsesCreate, provider.ResponsesGet, provider.ResponsesCancel, provider.ResponsesInputItems, provider.ResponsesCompact:
 		return true
@@ -151,13 +151,13 @@ func operates(q *admission.Request) bool {
 }
 
 var (
-	errNoJSON   = errors.New("relay: the response is not JSON")
-	errNoAnswer = errors.New("relay: the response has no content")
+	errNoJSON     = errors.New("relay: the response is not JSON")
+	errNoResponse = errors.New("relay: the response has no content")
 )
 
-// answers reports whether a body in the client's dialect is a valid response. One with usage, an
+// isAnswer reports whether a body in the client's dialect is a valid response. One with usage, an
 // id or a model is; others are examined further.
-func answers(tg *target.Target, m *chat.Meter, out []byte) bool {
+func isAnswer(tg *target.Target, m *chat.Meter, out []byte) bool {
 	if m.Usage.IsReported() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || tg.Req.Req.Method != http.MethodPost {
 		return true
 	}
@@ -175,7 +175,7 @@ func answers(tg *target.Target, m *chat.Meter, out []byte) bool {
 }
 
 // sendPlain sends the response to a unified request that is not streamed.
-func sendPlain(c *call, a *answer) error {
+func sendPlain(c *call, a *targetResult) error {
 	resp := a.resp
 	if !a.whole {
 		if got := takePlain(c, resp); got.fault != nil {
@@ -185,9 +185,9 @@ func sendPlain(c *call, a *answer) error {
 	p := &c.plain
 	out, kind := p.buf.B, jsonType
 	switch {
-	case p.retold != nil:
+	case p.repeated != nil:
 		kind = eventStream
-		out = sentRetold(&c.target, &c.guards, out)
+		out = clientRepeated(&c.target, &c.guards, out)
 	case c.guards.Response != nil:
 		out = c.guards.Response
 		if !p.own {
@@ -229,7 +229,7 @@ func sendPlain(c *call, a *answer) error {
 	h := c.reply.w.Header()
 	h["Content-Type"] = kind
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
-	answerHeaders(c, resp.Header)
+	setResponseHeaders(c, resp.Header)
 	sendWhole(c, c.guards.Verdict.Status(http.StatusOK), out)
 	return nil
 }
@@ -273,8 +273,8 @@ func readWhole(q *admission.Request, buf *buffer.Buffer, resp *http.Response, li
 // of its size in memory.
 const maxTranslated = 40 << 20
 
-// roomToDecode reserves the memory that the translation of n bytes needs.
-func roomToDecode(tg *target.Target, n int) error {
+// reserveDecoding reserves the memory that the translation of n bytes needs.
+func reserveDecoding(tg *target.Target, n int) error {
 	switch {
 	case n <= egress.Uncounted, tg.Choice.Translator == nil && tg.SameDialect():
 		return nil
@@ -284,10 +284,10 @@ func roomToDecode(tg *target.Target, n int) error {
 	return tg.Req.Lease.Reserve(tg.Req.Ctx, int64(n))
 }
 
-// unreadableAnswer returns the fault for a response that the gateway does not accept: an
+// unreadableResponse returns the fault for a response that the gateway does not accept: an
 // excessive compression ratio, an unknown compression, or not enough memory. It is nil if the
 // response was truncated.
-func unreadableAnswer(err error) *fault.Fault {
+func unreadableResponse(err error) *fault.Fault {
 	var f *fault.Fault
 	if !errors.As(err, &f) {
 		return nil
@@ -312,20 +312,20 @@ func unusable(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *tar
 	return f
 }
 
-// brokenAnswer returns the error for a body that did not arrive completely. body is the part
+// brokenResponse returns the error for a body that did not arrive completely. body is the part
 // received.
-func brokenAnswer(c *call, err error, body []byte) error {
+func brokenResponse(c *call, err error, body []byte) error {
 	mask.Bytes(body, c.mask.Secrets())
 	c.log.Body(record.Received, body)
 	if errors.Is(err, buffer.ErrTooLarge) {
 		// It is not parsed: that would need its size in memory again.
 		c.bill.Charge(accounting.Estimate(&c.bill, min(response.TokensOfBytes(len(body)), c.target.MaxOutput)))
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s is larger than %d bytes", c.target.Choice.Target.Provider.ID, int64(maxPlainAnswer))
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s is larger than %d bytes", c.target.Choice.Target.Provider.ID, int64(maxPlainResponse))
 		f.Source = fault.SourceProvider
 		return f
 	}
 	accounting.ChargeAborted(&c.bill, !accounting.ChargeTruncated(&c.bill, body) && gaveUp(&c.req, &c.out))
-	if f := unreadableAnswer(err); f != nil {
+	if f := unreadableResponse(err); f != nil {
 		return f
 	}
 	f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", c.target.Choice.Target.Provider.ID).WithCause(err)

@@ -40,7 +40,7 @@ func sendCached(c *call, a *caching.Hit) error {
 		out = c.guards.WithResults(out, false)
 		h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	}
-	answerHeaders(c, nil)
+	setResponseHeaders(c, nil)
 	sendWhole(c, c.guards.Verdict.Status(http.StatusOK), out)
 	return nil
 }
@@ -67,7 +67,7 @@ func replayed(tg *target.Target, gs *guardrail.State, r *chat.Response) []byte {
 
 // gather starts to assemble a stream that is cached, judged at its end, or has reasoning to
 // remember.
-func gather(tg *target.Target, gs *guardrail.State, ca *caching.Cache, a *answer) {
+func gather(tg *target.Target, gs *guardrail.State, ca *caching.Cache, a *targetResult) {
 	judged := gs.JudgesEnd()
 	if !ca.Stores() && !judged && !target.StoresItems(tg) && !target.StoresForwarded(tg) {
 		return
@@ -80,7 +80,7 @@ func gather(tg *target.Target, gs *guardrail.State, ca *caching.Cache, a *answer
 }
 
 // keepStream stores a finished stream: in the cache, and its items for later references.
-func keepStream(tg *target.Target, ca *caching.Cache, a *answer) {
+func keepStream(tg *target.Target, ca *caching.Cache, a *targetResult) {
 	stores := target.StoresItems(tg)
 	if !ca.Stores() && !stores {
 		return
@@ -101,7 +101,7 @@ func keepStream(tg *target.Target, ca *caching.Cache, a *answer) {
 }
 
 // encodeWhole writes an assembled stream as a complete response.
-func encodeWhole(tg *target.Target, dst []byte, a *answer, whole *chat.Response) []byte {
+func encodeWhole(tg *target.Target, dst []byte, a *targetResult, whole *chat.Response) []byte {
 	o := target.Options(tg)
 	if !a.stream.Translated() || tg.SameDialect() {
 		o.Request = tg.Body.LegacyOnly()
@@ -119,17 +119,17 @@ func events(resp *http.Response) bool {
 	return strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 }
 
-// holdsRetold reports whether a stream that repeats an earlier response is read completely
+// containsRepeated reports whether a stream that repeats an earlier response is read completely
 // before it is sent, because a guardrail may deny or change it. No client depends on receiving
 // it incrementally.
-func holdsRetold(q *admission.Request, gs *guardrail.State, resp *http.Response) bool {
+func containsRepeated(q *admission.Request, gs *guardrail.State, resp *http.Response) bool {
 	return q.Route.EarlierResponse != nil && gs.Outputs() && gs.JudgesStream() && succeeded(resp.StatusCode) && events(resp)
 }
 
-// readRetold reads a stream that repeats an earlier response.
-func readRetold(tg *target.Target, bill *accounting.Bill, pn *plain, stream []byte) error {
+// readRepeated reads a stream that repeats an earlier response.
+func readRepeated(tg *target.Target, bill *accounting.Bill, pn *plain, stream []byte) error {
 	p := pn
-	if p.retold = ownership.LastResponse(stream); p.retold == nil {
+	if p.repeated = ownership.LastResponse(stream); p.repeated == nil {
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s was truncated", tg.Choice.Target.Provider.ID)
 		f.Source = fault.SourceProvider
 		return f
@@ -139,9 +139,9 @@ func readRetold(tg *target.Target, bill *accounting.Bill, pn *plain, stream []by
 	return nil
 }
 
-// sentRetold returns the client's version of such a stream: the stream itself, or another one if
+// clientRepeated returns the client's version of such a stream: the stream itself, or another one if
 // guardrails have changed the response, with their results.
-func sentRetold(tg *target.Target, gs *guardrail.State, stream []byte) []byte {
+func clientRepeated(tg *target.Target, gs *guardrail.State, stream []byte) []byte {
 	out := gs.FirstEvent(tg.Req.Route.Endpoint, tg.Strict())
 	if !gs.Changed {
 		out = append(out, stream...)
@@ -151,8 +151,8 @@ func sentRetold(tg *target.Target, gs *guardrail.State, stream []byte) []byte {
 	return append(out, gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())...)
 }
 
-// judgeRetold runs the guardrails that judge streams once they have ended on it.
-func judgeRetold(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State, stream []byte) {
+// judgeRepeated runs the guardrails that judge streams once they have ended on it.
+func judgeRepeated(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State, stream []byte) {
 	if tg.Req.Route.EarlierResponse == nil || !gs.JudgesEnd() {
 		return
 	}
@@ -168,7 +168,7 @@ func judgeRetold(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.St
 // shows it, often in contradiction to its headers. The client gets the requested form.
 
 // pass passes the next bytes of a response to the stream's handler.
-func pass(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *answer, in []byte) ([]byte, error) {
+func pass(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *targetResult, in []byte) ([]byte, error) {
 	if a.stream.IsNotEvents(in) {
 		takeWhole(tg, gs, ca, st, a)
 	}
@@ -185,7 +185,7 @@ func pass(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamS
 }
 
 // takeWhole turns a into a complete response that is replayed to the client as a stream.
-func takeWhole(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *answer) {
+func takeWhole(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *targetResult) {
 	dec := upstream.NewBufferedDecoder(tg.Choice.Dialect, &tg.Choice.Traits)
 	o := target.Options(tg)
 	if !a.stream.Translated() {
@@ -195,9 +195,9 @@ func takeWhole(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *st
 	gather(tg, gs, ca, a)
 }
 
-// cameAsEvents reports whether the body of a conversation's response is a stream that was not
+// arrivedAsEvents reports whether the body of a conversation's response is a stream that was not
 // requested.
-func cameAsEvents(tg *target.Target, body []byte) bool {
+func arrivedAsEvents(tg *target.Target, body []byte) bool {
 	if tg.Req.Route.Client == nil || tg.Choice.Dialect == nil {
 		return false
 	}
@@ -207,7 +207,7 @@ func cameAsEvents(tg *target.Target, body []byte) bool {
 // decodeWhole reads a response in the provider's dialect: a complete one, or a stream that is
 // assembled.
 func decodeWhole(tg *target.Target, body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
-	if !cameAsEvents(tg, body) {
+	if !arrivedAsEvents(tg, body) {
 		r, err := tg.Choice.Dialect.DecodeResponse(body, &tg.Choice.Traits)
 		if err != nil {
 			return nil, chat.Meter{}, nil, err

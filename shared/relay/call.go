@@ -52,41 +52,41 @@ type call struct {
 
 // outbound is the request to a target: its body and its state.
 type outbound struct {
-	media     body.FetchedMedia // fetched for targets that accept only bytes
-	sendBuf   *buffer.Buffer
-	sending   *upstream.Body // nil until a buffered body is sent
-	modelJSON []byte
-	injected  bool                 // usage was requested on the client's behalf
-	bodySpent bool                 // the client's body was streamed and cannot be sent again
-	upload    *form.Upload         // the streamed body
-	patience  plan.AttemptTimeouts // of the attempt in progress
-	far       session.Conn         // connection to the provider, on Socket routes
-	part      target.Part          // the part that is requested after the response has started
+	media        body.FetchedMedia // fetched for targets that accept only bytes
+	sendBuf      *buffer.Buffer
+	sending      *upstream.Body // nil until a buffered body is sent
+	modelJSON    []byte
+	injected     bool                 // usage was requested on the client's behalf
+	bodySpent    bool                 // the client's body was streamed and cannot be sent again
+	upload       *form.Upload         // the streamed body
+	patience     plan.AttemptTimeouts // of the attempt in progress
+	providerConn session.Conn         // connection to the provider, on Socket routes
+	part         target.Part          // the part that is requested after the response has started
 }
 
 // streamState is the memory of a streamed response.
 type streamState struct {
-	heldBuf *buffer.Buffer // its beginning
-	turnBuf *buffer.Buffer // its translation
-	backlog response.Backlog
+	prefixBuf *buffer.Buffer // its beginning
+	turnBuf   *buffer.Buffer // its translation
+	backlog   response.Backlog
 }
 
 // reply is the state of the response to the client.
 type reply struct {
-	from      *admission.Request
-	log       *record.Log
-	w         http.ResponseWriter
-	headSent  bool
-	firstByte time.Duration
-	gone      bool          // the client disconnected
-	gathers   bool          // writes are buffered until the next wait for the provider
-	written   bool          // there are unflushed writes
-	broken    bool          // the response must be aborted, not ended
-	told      http.Header   // headers of the provider's response that is sent, or that became an error
-	words     []byte        // body of the provider's error, if it is sent unchanged
-	flushing  time.Duration // the gateway's own time during apparent waits for the provider
-	tail      []byte        // last bytes, held until the request is recorded
-	carry     carry         // the opened session
+	from           *admission.Request
+	log            *record.Log
+	w              http.ResponseWriter
+	headSent       bool
+	firstByte      time.Duration
+	gone           bool          // the client disconnected
+	gathers        bool          // writes are buffered until the next wait for the provider
+	written        bool          // there are unflushed writes
+	broken         bool          // the response must be aborted, not ended
+	providerHeader http.Header   // headers of the provider's response that is sent, or that became an error
+	words          []byte        // body of the provider's error, if it is sent unchanged
+	flushing       time.Duration // the gateway's own time during apparent waits for the provider
+	tail           []byte        // last bytes, held until the request is recorded
+	carry          carry         // the opened session
 }
 
 func (o *outbound) reuse(modelJSON []byte) { o.modelJSON = modelJSON }
@@ -136,7 +136,7 @@ func (c *call) reset() {
 		c.out.sendBuf.Free()
 	}
 	left, edited := c.body.TakeMemory(spare), c.target.Edited
-	c.stream.heldBuf.Free()
+	c.stream.prefixBuf.Free()
 	c.plain.free()
 	c.stream.turnBuf.Free()
 	attempts := c.bill.Spending.TakeAttempts()
@@ -155,8 +155,8 @@ func (c *call) reset() {
 	c.bill.Spending.Reuse(attempts)
 }
 
-// refuse sends an error, or ends a started stream with an error event.
-func refuse(c *call, err error) {
+// reject sends an error, or ends a started stream with an error event.
+func reject(c *call, err error) {
 	f := fault.From(err)
 	c.mask.Fault(f)
 	c.log.Fail(f)

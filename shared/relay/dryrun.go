@@ -39,7 +39,7 @@ func rehearse(c *call, of *routes.DryRun) error {
 	}
 	in := newCall()
 	in.begin(c.relay, ErrUnsent{}, req, rt, "", nil)
-	defer forget(in)
+	defer discard(in)
 	in.req.PathID, in.req.DryRun = id, true
 	in.req.Caller = c.req.Caller
 	in.req.KeyInAuth = false
@@ -205,8 +205,8 @@ func imagineCredential(tg *target.Target, req *http.Request, body []byte) error 
 	return t.Authorize(tg.Req.Ctx, req, body)
 }
 
-// forget ends a call that was never sent, without a record.
-func forget(c *call) {
+// discard ends a call that was never sent, without a record.
+func discard(c *call) {
 	c.req.RunDeferred()
 	c.reset()
 }

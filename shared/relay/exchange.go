@@ -28,16 +28,16 @@ import (
 
 // attempt calls the provider once. The response is a fault, or a response with a successful
 // status.
-func attempt(c *call, body []byte) answer {
+func attempt(c *call, body []byte) targetResult {
 	// Charges during the attempt are recorded in it.
 	at := c.bill.Try(c.req.Since())
 	a := exchange(c, body, at)
-	judgeAnswer(&c.target, &c.log, &a, at)
+	judgeResponse(&c.target, &c.log, &a, at)
 	return a
 }
 
-// judgeAnswer records the result of an attempt.
-func judgeAnswer(tg *target.Target, log *record.Log, a *answer, at *usage.Attempt) {
+// judgeResponse records the result of an attempt.
+func judgeResponse(tg *target.Target, log *record.Log, a *targetResult, at *usage.Attempt) {
 	latency := tg.Req.Since() - at.Start
 	switch {
 	case a.fault == nil:
@@ -57,13 +57,13 @@ func judgeAnswer(tg *target.Target, log *record.Log, a *answer, at *usage.Attemp
 }
 
 // exchange sends the request and checks the head of the response.
-func exchange(c *call, body []byte, at *usage.Attempt) answer {
+func exchange(c *call, body []byte, at *usage.Attempt) targetResult {
 	if c.target.Choice.Jobs != nil {
 		return exchangeJob(c, body, at)
 	}
 	req, err := upstreamRequest(c, body)
 	if err != nil {
-		return refusal(err)
+		return rejection(err)
 	}
 	at.CallsServer(req.URL)
 	if c.out.bodySpent {
@@ -79,37 +79,37 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 	if err != nil {
 		if c.out.upload != nil {
 			if f := c.out.upload.Fault(); f != nil {
-				return refusal(f) // the client's body was truncated
+				return rejection(f) // the client's body was truncated
 			}
 		}
 		if f := c.target.BodyFault(); f != nil {
-			return refusal(f)
+			return rejection(f)
 		}
 		accounting.ChargeAborted(&c.bill, gaveUp(&c.req, &c.out) && c.out.sending.Sent())
-		return refusal(cut(&c.out, target.Unreachable(&c.target, req.URL.Host, err)))
+		return rejection(cut(&c.out, target.Unreachable(&c.target, req.URL.Host, err)))
 	}
 	at.Identify(requestID(c.target.Choice.Unrouted(resp).Header))
 	if c.req.Route.BodyMode != routes.Raw && !succeeded(resp.StatusCode) {
 		// The timeout of the head includes an error's complete body.
-		refused := providerRefused(c.relay, &c.target, &c.log, &c.mask, resp)
+		refused := providerRejected(c.relay, &c.target, &c.log, &c.mask, resp)
 		patience.Stop()
 		if f := patience.TimeoutFault(); f != nil {
-			return refusal(f)
+			return rejection(f)
 		}
 		return refused
 	}
 	if !patience.HeadArrived() {
 		_ = resp.Body.Close()
 		accounting.ChargeAborted(&c.bill, resp.StatusCode < 300)
-		return refusal(patience.TimeoutFault())
+		return rejection(patience.TimeoutFault())
 	}
 	if c.req.Route.BodyMode != routes.Raw && c.target.Stream && c.req.Route.Client != nil {
 		return startStream(c, resp)
 	}
-	if takesWhole(&c.target, &c.out, resp) || holdsRetold(&c.req, &c.guards, resp) {
+	if takesWhole(&c.target, &c.out, resp) || containsRepeated(&c.req, &c.guards, resp) {
 		return takePlain(c, resp)
 	}
-	return answer{resp: resp}
+	return targetResult{resp: resp}
 }
 
 func requestID(h http.Header) string {
@@ -120,10 +120,10 @@ func requestID(h http.Header) string {
 }
 
 // startStream prepares the handling of a stream and reads it to its first content.
-func startStream(c *call, resp *http.Response) answer {
-	a := &answer{resp: resp, made: target.WatchCreated(&c.target)}
+func startStream(c *call, resp *http.Response) targetResult {
+	a := &targetResult{resp: resp, made: target.WatchCreated(&c.target)}
 	if err := egress.Inflate(resp, 0); err != nil {
-		return refusal(unreadableAnswer(err))
+		return rejection(unreadableResponse(err))
 	}
 	if c.target.SameDialect() {
 		a.stream = response.Pass(c.req.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.target.Strict(), IncludeUsage: c.target.WantUsage, UsageAdded: c.out.injected}))
@@ -154,12 +154,12 @@ func translate(tg *target.Target, gs *guardrail.State, st *streamState, dec chat
 	return response.Translate(dec, gs.Masked.Writer(tg.Req.Route.Client), o, &tg.Loss, st.turnBuf.B)
 }
 
-// providerRefused reads a provider's error response.
-func providerRefused(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask, resp *http.Response) answer {
+// providerRejected reads a provider's error response.
+func providerRejected(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask, resp *http.Response) targetResult {
 	buf := buffer.New()
 	defer buf.Free()
-	err := readWhole(tg.Req, buf, resp, maxErrorAnswer)
-	if unreadableAnswer(err) != nil {
+	err := readWhole(tg.Req, buf, resp, maxErrorResponse)
+	if unreadableResponse(err) != nil {
 		buf.B, err = buf.B[:0], nil // its status is still informative
 	}
 	_ = resp.Body.Close()
@@ -178,7 +178,7 @@ func providerRefused(r *Relay, tg *target.Target, log *record.Log, mk *target.Se
 	}
 	f.Source = fault.SourceProvider
 	log.Body(record.Received, buf.B)
-	return answer{fault: f, failed: resp.Header, words: wordsOf(tg, resp.StatusCode, buf.B)}
+	return targetResult{fault: f, failed: resp.Header, words: wordsOf(tg, resp.StatusCode, buf.B)}
 }
 
 // wordsOf returns a copy of a provider's error if the client gets it unchanged: on routes with
@@ -316,8 +316,8 @@ func out(r *Relay, tg *target.Target) http.RoundTripper {
 	return r.Transport
 }
 
-// asks returns the requested part of the response: the first, or a further one.
-func asks(tg *target.Target, up *outbound) target.Part {
+// requestedChoice returns the requested part of the response: the first, or a further one.
+func requestedChoice(tg *target.Target, up *outbound) target.Part {
 	if up.part.Further {
 		return up.part
 	}
@@ -329,7 +329,7 @@ func unifiedURL(r *Relay, tg *target.Target, up *outbound) (*url.URL, error) {
 		return socketURL(tg)
 	}
 	if tg.Req.Route.BodyMode != routes.Listing && tg.Req.Route.Client == nil && (tg.Body.Nameless() || tg.UsesRoutePath()) {
-		return tg.OperationURL(asks(tg, up))
+		return tg.OperationURL(requestedChoice(tg, up))
 	}
 	if tg.ListsAsGoogle() {
 		return tg.GoogleListURL()
@@ -363,7 +363,7 @@ func rawURL(tg *target.Target, up *outbound) (*url.URL, error) {
 	if up.part.Further && up.part.Op != "" {
 		return tg.OperationURL(up.part)
 	}
-	raw, err := tg.Choice.Target.PassthroughURL(tg.Body.RawPath(), asks(tg, up).Query)
+	raw, err := tg.Choice.Target.PassthroughURL(tg.Body.RawPath(), requestedChoice(tg, up).Query)
 	if err != nil {
 		return nil, err
 	}

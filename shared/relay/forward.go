@@ -32,7 +32,7 @@ func sendPassed(c *call, resp *http.Response) error {
 		// If budgets are in force, the end of the body must wait for the settlement.
 		h["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
 	}
-	answerHeaders(c, resp.Header)
+	setResponseHeaders(c, resp.Header)
 	c.reply.head(c.guards.Verdict.Status(http.StatusOK))
 	if c.req.Route.EarlierResponse != nil && events(resp) {
 		c.reply.write(c.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()))
@@ -46,7 +46,7 @@ func sendPassed(c *call, resp *http.Response) error {
 		accounting.RecordOperationUsage(&c.bill, accounting.MeterEvents(&c.bill, meter.Retained))
 		accounting.SettleResponse(&c.bill, meter.Events(), true)
 		if whole {
-			judgeRetold(&c.target, &c.reply, &c.log, &c.guards, meter.Events())
+			judgeRepeated(&c.target, &c.reply, &c.log, &c.guards, meter.Events())
 		}
 	} else {
 		accounting.RecordOperationUsage(&c.bill, accounting.Meter(&c.bill, nil))
@@ -95,10 +95,10 @@ func pour(r *Relay, rw *reply, log *record.Log, body io.Reader, meter *response.
 
 // sendHeld sends a buffered response, filtered to the workspace's objects.
 func sendHeld(c *call, resp *http.Response) error {
-	buf := buffer.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
+	buf := buffer.For(int(min(resp.ContentLength, maxPlainResponse)) + 1)
 	defer buf.Free()
-	if err := readWhole(&c.req, buf, resp, maxPlainAnswer); err != nil {
-		return brokenAnswer(c, err, buf.B)
+	if err := readWhole(&c.req, buf, resp, maxPlainResponse); err != nil {
+		return brokenResponse(c, err, buf.B)
 	}
 	out := buf.B
 	if c.req.Route.BodyMode == routes.Raw { // before anything can fail: it was used
@@ -125,10 +125,10 @@ func sendHeld(c *call, resp *http.Response) error {
 		egress.CopyResponseHeaders(h, resp.Header)
 		c.mask.Head(h)
 		h.Del("Content-Encoding") // it was read and inflated
-		answerHeaders(c, nil)
+		setResponseHeaders(c, nil)
 	} else {
 		h["Content-Type"] = jsonType
-		answerHeaders(c, resp.Header)
+		setResponseHeaders(c, resp.Header)
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	sendWhole(c, resp.StatusCode, out)
@@ -168,8 +168,8 @@ func nextPage(c *call, after string) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	buf := new(buffer.Buffer)
-	if err := readWhole(&c.req, buf, resp, maxPlainAnswer); err != nil {
-		return nil, brokenAnswer(c, err, buf.B)
+	if err := readWhole(&c.req, buf, resp, maxPlainResponse); err != nil {
+		return nil, brokenResponse(c, err, buf.B)
 	}
 	return buf.B, nil
 }
@@ -200,8 +200,8 @@ type batchState struct {
 func sendOutput(c *call, resp *http.Response) error {
 	buf := buffer.New()
 	defer buf.Free()
-	if err := readWhole(&c.req, buf, resp, maxErrorAnswer); err != nil {
-		return brokenAnswer(c, err, buf.B)
+	if err := readWhole(&c.req, buf, resp, maxErrorResponse); err != nil {
+		return brokenResponse(c, err, buf.B)
 	}
 	var b batchState
 	if err := json.Unmarshal(buf.B, &b); err != nil {
@@ -240,7 +240,7 @@ func sendFiles(c *call, ids ...string) error {
 		if !sent {
 			sent = true
 			c.reply.w.Header()["Content-Type"] = []string{"application/jsonl"}
-			answerHeaders(c, resp.Header)
+			setResponseHeaders(c, resp.Header)
 			c.reply.head(http.StatusOK)
 		}
 		whole = pour(c.relay, &c.reply, &c.log, response.EndLines(resp.Body), meter, true)

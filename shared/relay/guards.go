@@ -54,7 +54,7 @@ func images(r *Relay, q *admission.Request) judge.Fetch {
 
 // guardOutput runs the output guardrails of a target on its response. A denial replaces the
 // response; of a stream, guardStream has had the held part judged.
-func guardOutput(c *call, _ *route.Leaf, a answer) answer {
+func guardOutput(c *call, _ *route.Leaf, a targetResult) targetResult {
 	if !c.guards.Enabled || a.fault != nil {
 		return a
 	}
@@ -76,7 +76,7 @@ func guardOutput(c *call, _ *route.Leaf, a answer) answer {
 			c.log.Body(record.Received, nil) // the log contains nothing that was removed from it, denied or not
 		}
 		if err != nil {
-			return answer{fault: fault.From(err), failed: a.resp.Header}
+			return targetResult{fault: fault.From(err), failed: a.resp.Header}
 		}
 	}
 	a.soft = succeeded(a.status()) && c.guards.Verdict.Failed()
@@ -94,8 +94,8 @@ func asError(f *fault.Fault) error {
 func inClientShape(tg *target.Target, log *record.Log, pn *plain) ([]byte, error) {
 	p := pn
 	switch {
-	case p.retold != nil:
-		return p.retold, nil
+	case p.repeated != nil:
+		return p.repeated, nil
 	case p.own:
 		return p.buf.B, nil
 	case p.translated == nil:
@@ -109,7 +109,7 @@ func inClientShape(tg *target.Target, log *record.Log, pn *plain) ([]byte, error
 
 // repeats reports whether the target is called once more because of the guardrails' verdict on
 // its response: its config lists their status.
-func repeats(c *call, s *route.Schedule, a *answer) bool {
+func repeats(c *call, s *route.Schedule, a *targetResult) bool {
 	refused, _ := c.guards.Verdict.Denied()
 	if !a.soft && !refused || c.reply.headSent || c.out.bodySpent || !s.Repeat(a.status()) {
 		return false
@@ -149,7 +149,7 @@ func deniedBody(relay *Relay, tg *target.Target, gs *guardrail.State, h http.Hea
 // guardStream prepares the output guardrails of a target for a stream, before its first byte is
 // read. A stream that is judged while it is forwarded is decoded and encoded, even if client and
 // provider use the same dialect.
-func guardStream(tg *target.Target, gs *guardrail.State, st *streamState, a *answer) {
+func guardStream(tg *target.Target, gs *guardrail.State, st *streamState, a *targetResult) {
 	if !gs.Enabled {
 		return
 	}
@@ -173,7 +173,7 @@ func guardedDecoder(tg *target.Target, gs *guardrail.State, dec chat.StreamDecod
 }
 
 // drain reads a denied stream to its end, for its usage: it was created, and is charged.
-func drain(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *answer) {
+func drain(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *targetResult) {
 	tg.Req.OnClientGone()
 	chunk := buffer.For(streamChunk)
 	defer chunk.Free()
@@ -193,7 +193,7 @@ func drain(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *stream
 
 // denyStream immediately ends a started stream with the denial; then the rest is read and
 // settled.
-func denyStream(c *call, a *answer, f *fault.Fault) error {
+func denyStream(c *call, a *targetResult, f *fault.Fault) error {
 	c.log.Reject(f)
 	// Client libraries stop reading at the error.
 	last, _ := a.stream.AppendError(c.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict()), f)
@@ -211,7 +211,7 @@ func denyStream(c *call, a *answer, f *fault.Fault) error {
 
 // judgeEnd runs the guardrails that judge a stream once it has ended. The client has all of it
 // by then.
-func judgeEnd(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State, a *answer) {
+func judgeEnd(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State, a *targetResult) {
 	if !gs.Enabled {
 		return
 	}
@@ -297,7 +297,7 @@ func rowsUnread(q *admission.Request, in *body.Body, body []byte) bool {
 
 // guardPassed runs the output guardrails on a passed-through response. One that they may deny is
 // read completely before any of it is sent; otherwise they judge it after it was sent.
-func guardPassed(c *call, a answer) answer {
+func guardPassed(c *call, a targetResult) targetResult {
 	resp := a.resp
 	if c.req.Route.BodyMode == routes.Socket || c.req.Route.EarlierResponse != nil || !succeeded(resp.StatusCode) || !c.guards.Outputs() {
 		return a
@@ -308,15 +308,15 @@ func guardPassed(c *call, a answer) answer {
 		return a
 	}
 	buf := new(buffer.Buffer) // its memory becomes part of the response
-	if err := readWhole(&c.req, buf, resp, maxPlainAnswer); err != nil {
-		return answer{fault: fault.From(brokenAnswer(c, err, buf.B)), failed: resp.Header}
+	if err := readWhole(&c.req, buf, resp, maxPlainResponse); err != nil {
+		return targetResult{fault: fault.From(brokenResponse(c, err, buf.B)), failed: resp.Header}
 	}
 	_ = resp.Body.Close()
 	resp.Header.Del("Content-Encoding") // it was read and inflated
 	out, err := c.guards.JudgeResponse(kind, buf.B)
 	if err != nil {
 		learnWithheld(&c.req, &c.bill, resp, buf.B)
-		return answer{fault: fault.From(err), failed: resp.Header}
+		return targetResult{fault: fault.From(err), failed: resp.Header}
 	}
 	if resp.Header.Get("Content-Length") != "" {
 		resp.Header.Set("Content-Length", strconv.Itoa(len(out)))

@@ -50,9 +50,9 @@ type race struct {
 	second *call         // nil: not begun
 	done   chan struct{} // closed at the end of the second attempt; nil: not begun
 
-	answer answer // of the second attempt, after done
-	took   time.Duration
-	called bool // the second attempt called its provider
+	response targetResult // of the second attempt, after done
+	took     time.Duration
+	called   bool // the second attempt called its provider
 }
 
 func (c *call) join(r *race) { c.race = r }
@@ -82,9 +82,9 @@ func (c *call) loser() *call {
 }
 
 // raced calls the target of a leaf, and, if its strategy has a hedge, a second one.
-func raced(c *call, leaf *route.Leaf, body []byte) answer {
+func raced(c *call, leaf *route.Leaf, body []byte) targetResult {
 	if r := c.race; r != nil && c != r.first && !r.hedge.Stored && storesResponse(c, body) {
-		return refusal(fault.New(fault.InvalidConfig, "strategy.hedge", "The second target stores the response, which stored_responses does not allow"))
+		return rejection(fault.New(fault.InvalidConfig, "strategy.hedge", "The second target stores the response, which stored_responses does not allow"))
 	}
 	if c.race != nil || c.plan.Traversal == nil {
 		return attempts(c, leaf, body)
@@ -113,12 +113,12 @@ func raced(c *call, leaf *route.Leaf, body []byte) answer {
 
 // decide returns the response of the second attempt if it is usable, else that of the first one,
 // which has ended without a win.
-func (r *race) decide(a answer, took time.Duration) answer {
+func (r *race) decide(a targetResult, took time.Duration) targetResult {
 	c, status := r.first, a.status()
 	if c.req.Ctx.Err() != nil && r.decided() || usable(&a) {
 		status = 0 // it was cancelled
 		c.bill.Spending.MarkSuperseded()
-	} else if a.refused() {
+	} else if a.rejected() {
 		status = 0
 	}
 	<-r.done
@@ -135,7 +135,7 @@ func (r *race) decide(a answer, took time.Duration) answer {
 	s.log.Wait(r.hedge.After)
 	s.plan.ContinueFrom(&c.plan)
 	c.log.Close()
-	return r.answer
+	return r.response
 }
 
 // run makes the second attempt. It is the timer's function.
@@ -162,7 +162,7 @@ func (r *race) run() {
 	a := r.attempt(s)
 	r.called = len(s.bill.Spending.Attempts) > 0
 	if usable(&a) && r.claim(s) {
-		r.answer = a
+		r.response = a
 		r.cancel()
 		return
 	}
@@ -170,17 +170,17 @@ func (r *race) run() {
 }
 
 // attempt runs the stages of the second attempt, up to a result that can be sent.
-func (r *race) attempt(s *call) answer {
+func (r *race) attempt(s *call) targetResult {
 	s.req.Share(&r.admitted)
 	s.body.Inherit(r.in.Metadata)
 	began := s.req.Since()
 	defer func() { r.took = s.req.Since() - began }()
 	if err := s.req.Lease.Reserve(s.req.Ctx, int64(len(r.in.In))); err != nil {
-		return refusal(err)
+		return rejection(err)
 	}
 	// Its own bytes: the transports of both attempts may read them after the end of the request.
 	if err := s.body.ReadFrom(bytes.Clone(r.in.In)); err != nil {
-		return refusal(err)
+		return rejection(err)
 	}
 	s.target.ResetDemands()
 	s.bill.Second(r.ruled)
@@ -193,9 +193,9 @@ func (r *race) attempt(s *call) answer {
 }
 
 // lose ends the second attempt without a win.
-func (r *race) lose(s *call, a *answer) {
+func (r *race) lose(s *call, a *targetResult) {
 	cancelled := usable(a) || s.req.Ctx.Err() != nil
-	if status := a.status(); !cancelled && !a.refused() {
+	if status := a.status(); !cancelled && !a.rejected() {
 		r.hedge.EndUnused(status, 0)
 	} else {
 		r.hedge.EndUnused(0, r.took)
@@ -247,13 +247,13 @@ func (r *race) end() {
 }
 
 // usable reports whether a response ends a race: a successful response.
-func usable(a *answer) bool {
+func usable(a *targetResult) bool {
 	return a.fault == nil && !a.soft && (a.cached != nil || a.resp != nil && succeeded(a.status()))
 }
 
 // abandon ends a response that is not used. A complete one was charged when it was read; of a
 // stream, what has arrived is charged, as after a client's disconnect.
-func abandon(c *call, a *answer) {
+func abandon(c *call, a *targetResult) {
 	c.out.patience.Stop()
 	switch {
 	case a.fault != nil || a.cached != nil || a.resp == nil || a.whole:

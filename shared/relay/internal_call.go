@@ -163,7 +163,7 @@ func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *linea
 		err = relay(c)
 	}
 	if err != nil {
-		refuse(c, err)
+		reject(c, err)
 	}
 	finish(c)
 	limit.Stop()

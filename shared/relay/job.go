@@ -24,11 +24,11 @@ import (
 // provider's response.
 
 // exchangeJob executes an operation of the target's jobs. Its calls count as one attempt.
-func exchangeJob(c *call, body []byte, at *usage.Attempt) answer {
+func exchangeJob(c *call, body []byte, at *usage.Attempt) targetResult {
 	ctx := beginPatience(&c.target, &c.out, c.req.Ctx)
 	j, err := runJob(c, body, at)
 	if err != nil {
-		return refusal(err)
+		return rejection(err)
 	}
 	got, err := c.target.Choice.Jobs.Do(ctx, j)
 	patience := &c.out.patience
@@ -39,24 +39,24 @@ func exchangeJob(c *call, body []byte, at *usage.Attempt) answer {
 	if err != nil {
 		patience.Stop()
 		if c.out.upload != nil && c.out.upload.Fault() != nil {
-			return refusal(c.out.upload.Fault()) // the client's body was truncated
+			return rejection(c.out.upload.Fault()) // the client's body was truncated
 		}
-		return refusal(cut(&c.out, err))
+		return rejection(cut(&c.out, err))
 	}
-	return answer{resp: &http.Response{
+	return targetResult{resp: &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {got.Type}}, Body: got.Body, ContentLength: got.Length,
 	}}
 }
 
 // runJob returns the operation for the target.
 func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
-	part := asks(&c.target, &c.out)
+	part := requestedChoice(&c.target, &c.out)
 	j := &chat.Job{
 		Operation: string(part.Op), ID: part.ID, Query: url.Values{}, Model: c.target.Choice.Upstream, Request: c.req.ULID, Now: c.req.StartTime,
 		ProviderName: c.target.Choice.Target.Provider.ID, Strict: c.target.Strict(), Loss: &c.target.Loss, Field: c.target.Choice.Target.Field,
 		Header:       func(name string) string { return admission.SingleHeader(c.req.Req.Header, name) },
 		Conversation: func(client, model string) (*chat.Conversation, error) { return talk(c.relay, &c.target, client, model) },
-		Files:        c.relay.rooms.ForProviders(c.req.Principal.Scope),
+		Files:        c.relay.fileStores.ForProviders(c.req.Principal.Scope),
 		Tier:         c.bill.TierOf,
 		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
 			return callJob(c.relay, &c.target, &c.log, &c.mask, ctx, call, at)
@@ -214,10 +214,10 @@ func callJob(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask
 	}
 	at.Identify(requestID(resp.Header))
 	if !succeeded(resp.StatusCode) {
-		return nil, jobRefused(tg, log, mk, resp)
+		return nil, jobRejected(tg, log, mk, resp)
 	}
 	if err := egress.Inflate(resp, 0); err != nil {
-		return nil, unreadableAnswer(err)
+		return nil, unreadableResponse(err)
 	}
 	return resp, nil
 }
@@ -240,11 +240,11 @@ func checkGiven(r *Relay, tg *target.Target, raw string) error {
 	return nil
 }
 
-// jobRefused reads a provider's error response.
-func jobRefused(tg *target.Target, log *record.Log, mk *target.SecretMask, resp *http.Response) *fault.Fault {
+// jobRejected reads a provider's error response.
+func jobRejected(tg *target.Target, log *record.Log, mk *target.SecretMask, resp *http.Response) *fault.Fault {
 	buf := buffer.New()
 	defer buf.Free()
-	err := readWhole(tg.Req, buf, resp, maxErrorAnswer)
+	err := readWhole(tg.Req, buf, resp, maxErrorResponse)
 	_ = resp.Body.Close()
 	if err != nil && len(buf.B) == 0 {
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", tg.Choice.Target.Provider.ID).WithCause(err)

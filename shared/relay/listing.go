@@ -53,7 +53,7 @@ func sendJSON(c *call, body []byte, from http.Header) {
 	h := c.reply.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	answerHeaders(c, from)
+	setResponseHeaders(c, from)
 	sendWhole(c, http.StatusOK, body)
 }
 
@@ -84,8 +84,8 @@ func sendWhole(c *call, status int, out []byte) {
 func sendList(c *call, resp *http.Response) error {
 	buf := buffer.New()
 	defer buf.Free()
-	if err := readWhole(&c.req, buf, resp, maxPlainAnswer); err != nil {
-		return brokenAnswer(c, err, buf.B)
+	if err := readWhole(&c.req, buf, resp, maxPlainResponse); err != nil {
+		return brokenResponse(c, err, buf.B)
 	}
 	var out []byte
 	var err error
@@ -237,13 +237,13 @@ func AppendGoogleModel(out []byte, provider, id, name string) []byte {
 	return append(out, `,"supportedGenerationMethods":["generateContent","countTokens"]}`...)
 }
 
-// answerHere responds on behalf of the provider.
-func answerHere(q *admission.Request, in *body.Body) answer {
+// respondHere responds on behalf of the provider.
+func respondHere(q *admission.Request, in *body.Body) targetResult {
 	body, err := q.Route.Local(in.In)
 	if err != nil {
-		return refusal(err)
+		return rejection(err)
 	}
-	return answer{resp: &http.Response{
+	return targetResult{resp: &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
 	}}
 }

@@ -27,7 +27,7 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 		err = c.req.Route.Handle(pipeline{c})
 	}
 	if err != nil {
-		refuse(c.winner(), err)
+		reject(c.winner(), err)
 	}
 	if c.reply.carry.run != nil {
 		c.req.Detach()
@@ -61,7 +61,7 @@ func (r *Relay) over(c *call) (broken bool) {
 
 // relay tries the targets in the order of the plan and sends the result of the last one.
 func relay(c *call) error {
-	var last answer
+	var last targetResult
 	outcome := route.Outcome{}
 	for {
 		leaf, f := c.plan.Traversal.Next(outcome)
@@ -89,22 +89,22 @@ func relay(c *call) error {
 }
 
 // try runs the stages of one target, up to a result that can be sent.
-func try(c *call, leaf *route.Leaf) answer {
+func try(c *call, leaf *route.Leaf) targetResult {
 	fresh(c)
 	body, err := prepare(c, leaf)
 	if err != nil {
-		return refusal(err)
+		return rejection(err)
 	}
 	hit, waited, err := c.cache.LookUp(leaf, body)
 	c.log.Wait(waited)
 	if err != nil {
-		return refusal(err)
+		return rejection(err)
 	}
 	if hit != nil {
 		if err := c.bill.CountHit(); err != nil {
-			return refusal(err)
+			return rejection(err)
 		}
-		return guardOutput(c, leaf, answer{cached: hit})
+		return guardOutput(c, leaf, targetResult{cached: hit})
 	}
 	if createsBatch(&c.req, &c.body) {
 		c.bill.ReadRows = func(sum *accounting.BatchSum) error { return readRows(c, sum) }
@@ -113,17 +113,17 @@ func try(c *call, leaf *route.Leaf) answer {
 		if next := c.bill.Reroute(leaf, c.req.Route.BodyMode == routes.Raw, err); next != nil {
 			return try(c, next)
 		}
-		return refusal(err)
+		return rejection(err)
 	}
 	if c.target.Choice.Local {
-		return guardOutput(c, leaf, answerHere(&c.req, &c.body))
+		return guardOutput(c, leaf, respondHere(&c.req, &c.body))
 	}
 	return raced(c, leaf, body)
 }
 
 // attempts calls the target, and retries it as its config requires. Guardrails judge the last
 // answer, and may cause another call.
-func attempts(c *call, leaf *route.Leaf, body []byte) answer {
+func attempts(c *call, leaf *route.Leaf, body []byte) targetResult {
 	schedule := leaf.Retry.Start()
 	var waited time.Duration
 	for {
@@ -155,7 +155,7 @@ func attempts(c *call, leaf *route.Leaf, body []byte) answer {
 		}
 		a.drop()
 		if err := pause(c.relay, &c.req, &c.log, wait); err != nil {
-			return refusal(err)
+			return rejection(err)
 		}
 		waited = wait
 	}
@@ -208,19 +208,19 @@ func prepare(c *call, leaf *route.Leaf) ([]byte, error) {
 	return upstreamBody(c.relay, &c.target, &c.out, &c.log)
 }
 
-func refusal(err error) answer { return answer{fault: fault.From(err)} }
+func rejection(err error) targetResult { return targetResult{fault: fault.From(err)} }
 
 // exception reports whether the gateway itself failed: no other target is tried.
-func (a *answer) exception() bool {
+func (a *targetResult) exception() bool {
 	return a.fault != nil && a.fault.Code == fault.InternalError
 }
 
 // connectFailed reports whether there was no response at all.
-func (a *answer) connectFailed() bool {
+func (a *targetResult) connectFailed() bool {
 	return a.fault != nil && a.fault.Code == fault.ProviderUnreachable
 }
 
-func (a *answer) header() http.Header {
+func (a *targetResult) header() http.Header {
 	if a.resp == nil {
 		return a.failed
 	}

@@ -90,24 +90,24 @@ type Options struct {
 // Relay serves the data plane. It is safe for concurrent use.
 type Relay struct {
 	Options
-	doors     *admission.Dependencies
-	sources   *plan.Sources
-	dialects  map[string]chat.Provider
-	carriers  map[string]chat.Translator
-	jobs      map[string]chat.Jobs
-	rooms     *batch.FileStores
-	batches   *batch.Batches
-	guards    *guardrail.Deps
-	calls     sync.Pool
-	means     *target.Deps
-	urls      upstream.URLs // of their targets
-	breakers  *plan.Breakers
-	budgets   *ledger.ExhaustionCache // of waiting sessions
-	owners    *ownership.Owners
-	unread    response.CachedPrompts
-	ephemeral *admission.ClientSecretScope
-	sessions  session.Running
-	dialers   session.Dialers
+	doors      *admission.Dependencies
+	sources    *plan.Sources
+	dialects   map[string]chat.Provider
+	carriers   map[string]chat.Translator
+	jobs       map[string]chat.Jobs
+	fileStores *batch.FileStores
+	batches    *batch.Batches
+	guards     *guardrail.Deps
+	calls      sync.Pool
+	means      *target.Deps
+	urls       upstream.URLs // of their targets
+	breakers   *plan.Breakers
+	budgets    *ledger.ExhaustionCache // of waiting sessions
+	owners     *ownership.Owners
+	unread     response.CachedPrompts
+	ephemeral  *admission.ClientSecretScope
+	sessions   session.Running
+	dialers    session.Dialers
 }
 
 // New returns a relay.
@@ -152,7 +152,7 @@ func New(o Options) *Relay {
 	r.means.Rotation = rotation.NewBoard(o.Now, o.Store.Table(store.Usage), r.failAside)
 	r.means.Poll = r.await
 	r.guards = guardrail.NewDeps(o.Checks, o.Sealer, o.TrustedTransport, o.Transport, r.means.Secrets, o.Now)
-	r.rooms = &batch.FileStores{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}
+	r.fileStores = &batch.FileStores{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}
 	r.batches = &batch.Batches{Now: o.Now, Store: o.Store, Sealer: o.Sealer}
 	if r.Sleep == nil {
 		r.Sleep = sleep

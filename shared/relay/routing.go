@@ -30,8 +30,8 @@ func tellBreakers(r *Relay, q *admission.Request, pl *plan.Plan) {
 }
 
 // outcomeOf judges the response of a target for routing.
-func outcomeOf(q *admission.Request, pl *plan.Plan, up *outbound, rw *reply, a *answer) route.Outcome {
-	o := route.Outcome{Status: a.status(), Exception: a.exception(), Rejected: a.cached != nil || a.refused()}
+func outcomeOf(q *admission.Request, pl *plan.Plan, up *outbound, rw *reply, a *targetResult) route.Outcome {
+	o := route.Outcome{Status: a.status(), Exception: a.exception(), Rejected: a.cached != nil || a.rejected()}
 	// Once a head was sent, or the client or its body is gone, no other target can be tried.
 	o.Final = rw.headSent || up.bodySpent || q.Req.Context().Err() != nil
 	o.Pending = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
@@ -109,7 +109,7 @@ func beginPatience(tg *target.Target, up *outbound, ctx context.Context) context
 // rotates reports whether the target is called again because another of its credentials can
 // replace the one that the provider rejected or limited. Each credential is tried at most once
 // before the target counts as failed.
-func rotates(c *call, a *answer) bool {
+func rotates(c *call, a *targetResult) bool {
 	switch {
 	case !target.Rotates(&c.target, a.status()):
 		return false // before the budget is asked to cover another call
@@ -123,13 +123,13 @@ func rotates(c *call, a *answer) bool {
 
 // askAgain retries at a host that rejected added parameters without them, once for each. ok is
 // false if there were none to omit.
-func askAgain(c *call, a *answer) (again answer, body []byte, ok bool) {
+func askAgain(c *call, a *targetResult) (again targetResult, body []byte, ok bool) {
 	if a.fault == nil {
 		return *a, nil, false
 	}
 	again = *a
 	left := c.target.RejectedFields(nil)
-	for again.fault != nil && !c.reply.headSent && !c.out.bodySpent && !again.refused() {
+	for again.fault != nil && !c.reply.headSent && !c.out.bodySpent && !again.rejected() {
 		refused := c.target.RejectedFields(again.fault)
 		if refused == 0 {
 			break
@@ -204,7 +204,7 @@ func appendAttempt(dst []byte, option, provider, model string, status int, code 
 	return append(dst, '}')
 }
 
-// refused reports whether the gateway itself rejected the target. A timeout is the target's.
-func (a *answer) refused() bool {
+// rejected reports whether the gateway itself rejected the target. A timeout is the target's.
+func (a *targetResult) rejected() bool {
 	return a.fault != nil && a.fault.Source != fault.SourceProvider && a.fault.Code != fault.RequestTimeout
 }

@@ -25,8 +25,8 @@ const (
 	RowAnswered                 // guardrails judge its response
 )
 
-// maxRefusal limits the response to a rejected row, in bytes.
-const maxRefusal = 1 << 20
+// maxRejection limits the response to a rejected row, in bytes.
+const maxRejection = 1 << 20
 
 // RowVerdict is the result of judging a row.
 type RowVerdict struct {
@@ -40,7 +40,7 @@ type RowVerdict struct {
 // separate request. req is that request. Nothing is sent or counted. A rejected row leaves a
 // record, as a request does.
 func (m *Mux) JudgeRow(req *http.Request, behalf *admission.InternalCall, stage RowStage, answer []byte) (out RowVerdict) {
-	refusal := &response.Recorder{Max: maxRefusal}
+	refusal := &response.Recorder{Max: maxRejection}
 	rt, id := m.Match(req.Method, req.URL.EscapedPath())
 	if rt == nil {
 		routes.NotFound(refusal)
@@ -56,15 +56,15 @@ func (m *Mux) JudgeRow(req *http.Request, behalf *admission.InternalCall, stage 
 	c.begin(m.relay, refusal, req, rt, id, behalf)
 	err := judgeRow(c, &out, stage, answer)
 	if err == nil {
-		forget(c)
+		discard(c)
 		return out
 	}
 	if stage == RowPlanned { // it is rejected when it is judged
-		forget(c)
+		discard(c)
 		return RowVerdict{Guarded: true}
 	}
 	out = RowVerdict{Guarded: out.Guarded, Rejection: refusal, Request: c.req.ULID}
-	refuse(c, err)
+	reject(c, err)
 	m.relay.over(c)
 	return out
 }

@@ -26,7 +26,7 @@ import (
 func (r *Relay) Batches() *batch.Batches { return r.batches }
 
 // Files returns the store of a workspace's managed files.
-func (r *Relay) Files(sc store.Scope) batch.FileStore { return r.rooms.BuiltIn(sc) }
+func (r *Relay) Files(sc store.Scope) batch.FileStore { return r.fileStores.BuiltIn(sc) }
 
 // manage serves a request without a provider.
 func manage(c *call) error {
@@ -51,9 +51,9 @@ func manage(c *call) error {
 func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobResponse, error) {
 	j := &chat.Job{
 		Operation: string(tg.Req.Route.Operation), ID: tg.Body.ID, Query: url.Values{}, Request: tg.Req.ULID, Now: tg.Req.StartTime,
-		ProviderName: "files that the gateway stores", Strict: true, Loss: &tg.Loss, Files: r.rooms.BuiltIn(tg.Req.Principal.Scope),
+		ProviderName: "files that the gateway stores", Strict: true, Loss: &tg.Loss, Files: r.fileStores.BuiltIn(tg.Req.Principal.Scope),
 	}
-	desk := batch.Handler{Batches: r.batches, Files: r.rooms.BuiltIn(tg.Req.Principal.Scope), Scope: tg.Req.Principal.Scope, Wake: func(b *batch.Batch) { wake(r, tg.Req, b) }}
+	desk := batch.Handler{Batches: r.batches, Files: r.fileStores.BuiltIn(tg.Req.Principal.Scope), Scope: tg.Req.Principal.Scope, Wake: func(b *batch.Batch) { wake(r, tg.Req, b) }}
 	if tg.Req.Req.Method == http.MethodGet {
 		j.Query = tg.Req.Req.URL.Query()
 	}

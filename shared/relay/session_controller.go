@@ -30,15 +30,15 @@ import (
 // settled and recorded by the same stages as any request. The parts of the session's call that
 // it reads do not change meanwhile.
 type sessionController struct {
-	relay *Relay
-	of    *call // the session's
-	leaf  *route.Leaf
-	req   *http.Request // the HTTP request from which the pipeline of each response starts
-	route *routes.Route // its route
-	key   string
-	guard *realtime.Guard
-	to    string      // the server of the session
-	begun atomic.Bool // a response has started; the first one was counted with the session
+	relay   *Relay
+	of      *call // the session's
+	leaf    *route.Leaf
+	req     *http.Request // the HTTP request from which the pipeline of each response starts
+	route   *routes.Route // its route
+	key     string
+	guard   *realtime.Guard
+	to      string      // the server of the session
+	started atomic.Bool // a response has started; the first one was counted with the session
 }
 
 // newSessionController returns the desk of the session that a call has opened.
@@ -99,7 +99,7 @@ func (d *sessionController) Reserve(what *session.ResponseLimits) (session.Reser
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.open(now.Principal, d.begun.Swap(true))
+	c, err := d.open(now.Principal, d.started.Swap(true))
 	if err == nil {
 		wants(&c.target, &c.bill, what)
 		c.body.SetMessage(append([]byte(nil), what.Event...)) // the connection reuses its memory
@@ -111,7 +111,7 @@ func (d *sessionController) Reserve(what *session.ResponseLimits) (session.Reser
 		d.shut(c)
 		return nil, err
 	}
-	return &turn{desk: d, call: c, began: c.req.Since()}, nil
+	return &turn{controller: d, call: c, began: c.req.Since()}, nil
 }
 
 // wants sets the most that a response can cost.
@@ -140,7 +140,7 @@ func (d *sessionController) ChargeLate(done *dialect.Done, event []byte) {
 		charged(&c.target, &c.bill, done.Model)
 	}
 	c.bill.Reported.SetServed(done.Served)
-	r := &turn{desk: d, call: c}
+	r := &turn{controller: d, call: c}
 	c.bill.LimitsOfTarget()
 	r.charge(done.Usage, done.Status, event)
 	c.bill.Spend()
@@ -156,7 +156,7 @@ func (d *sessionController) ChargeTranscript(t *dialect.Transcript, model string
 		return
 	}
 	charged(&c.target, &c.bill, model)
-	r := &turn{desk: d, call: c}
+	r := &turn{controller: d, call: c}
 	c.bill.LimitsOfTarget()
 	r.charge(t.Usage, "transcribed", event)
 	c.bill.Spend()
@@ -217,9 +217,9 @@ func (d *sessionController) Fail(where string, err error) { d.of.req.Fail(where,
 
 // turn is one response of a session, in its pipeline.
 type turn struct {
-	desk  *sessionController
-	call  *call
-	began time.Duration
+	controller *sessionController
+	call       *call
+	began      time.Duration
 }
 
 // Cover raises the reservations of a response in progress. The error is a fault of a budget that
@@ -252,13 +252,13 @@ func (r *turn) End(d *dialect.Done, event []byte) {
 		r.call.log.Reject(fault.New(fault.InvalidProviderResponse, "", "The response was cut: its session ended"))
 	}
 	r.judged(d.ID)
-	r.desk.shut(r.call)
+	r.controller.shut(r.call)
 }
 
 // judged adds the guardrail results of a response, and of the input before it, to its record.
 func (r *turn) judged(id string) {
-	g, c := r.desk.guard, r.call
-	c.guards.Entries.AddVerdicts(r.desk.of.guards.Live())
+	g, c := r.controller.guard, r.call
+	c.guards.Entries.AddVerdicts(r.controller.of.guards.Live())
 	if g == nil {
 		return
 	}
@@ -275,7 +275,7 @@ func (r *turn) charge(u pricing.Usage, finish string, event []byte) {
 	c := r.call
 	latency := c.req.Since() - r.began
 	at := c.bill.Try(r.began)
-	at.At(r.desk.to)
+	at.At(r.controller.to)
 	at.End(http.StatusOK, "", latency)
 	c.log.Attempt(latency)
 	c.log.Wait(latency)
@@ -296,5 +296,5 @@ func (r *turn) Drop(refused *fault.Fault) {
 		c.bill.Try(r.began).End(refused.Status(), string(refused.Code), 0)
 		c.log.Reject(refused)
 	}
-	r.desk.shut(c)
+	r.controller.shut(c)
 }

@@ -100,7 +100,7 @@ func describe(c *call) {
 		c.rec.ID = c.race.first.req.ULID
 	}
 	describeWalk(c.relay, &c.plan, &c.guards, &c.rec)
-	describeAnswer(c)
+	describeResponse(c)
 	describeCall(&c.rec, c.protocol)
 	if c.guards.Request != nil || !c.guards.Judged.All() {
 		if path := content.HidePath(c.rec.Path); path != c.rec.Path && (c.guards.Request != nil || withheld(c)) {
@@ -121,8 +121,8 @@ func describeWalk(relay *Relay, pl *plan.Plan, gs *guardrail.State, rec *usage.R
 	r.Matches, r.Skips = pl.Traversal.Matches(r.Matches[:0]), pl.Traversal.Skips(r.Skips[:0])
 }
 
-// describeAnswer records the last target and its result.
-func describeAnswer(c *call) {
+// describeResponse records the last target and its result.
+func describeResponse(c *call) {
 	r, to, outcome := &c.rec, &c.target.Choice.Names, c.log.Outcome()
 	r.OptionIndex, r.Provider, r.ProviderSlug, r.IntegrationID = to.Option, to.Provider, to.Slug, to.Integration
 	r.Model, r.FinishReason = c.bill.ReportedModel(), c.bill.Reported.Finish

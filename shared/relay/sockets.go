@@ -46,7 +46,7 @@ func roundTrip(r *Relay, tg *target.Target, up *outbound, req *http.Request) (*h
 	case far == nil:
 		return resp, nil
 	}
-	up.far = far
+	up.providerConn = far
 	return &http.Response{StatusCode: http.StatusOK, Header: resp.Header, Body: session.Body{Conn: far}}, nil
 }
 
@@ -93,7 +93,7 @@ func NewSessions() *Sessions {
 func sendSession(c *call, resp *http.Response) error {
 	err := openNear(c, resp)
 	if c.reply.carry.run == nil {
-		c.out.far.Drop()
+		c.out.providerConn.Drop()
 	}
 	return err
 }
@@ -101,9 +101,9 @@ func sendSession(c *call, resp *http.Response) error {
 // carry is an opened session. It runs after its handler has returned, so that the server's
 // memory for a request is free while the session lasts, above all the handler's deep stack.
 type carry struct {
-	near, far session.Conn // far: nil without a provider
-	run       func()       // to the session's end
-	end       func()       // of session.Running
+	near, providerConn session.Conn // far: nil without a provider
+	run                func()       // to the session's end
+	end                func()       // of session.Running
 }
 
 // carryOn runs a session to its end and finishes its pipeline. A panic ends the session, as a
@@ -114,8 +114,8 @@ func (r *Relay) carryOn(c *call, s carry) {
 		if v := recover(); v != nil {
 			slog.Error("session panicked", "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
 			s.near.Drop()
-			if s.far != nil {
-				s.far.Drop()
+			if s.providerConn != nil {
+				s.providerConn.Drop()
 			}
 		}
 	}()
@@ -131,14 +131,14 @@ func openNear(c *call, resp *http.Response) error {
 	if c.req.Route.Live() != nil {
 		return sendLive(c, guards)
 	}
-	answerHeaders(c, resp.Header)
+	setResponseHeaders(c, resp.Header)
 	near, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, admission.AgreedProtocol(c.req.Req.Header, resp.Header.Get("Sec-Websocket-Protocol"), "realtime"), c.reply.w.Header())
 	if err != nil {
 		return err
 	}
 	c.reply.upgraded()
 	live := &session.Session{
-		Client: near, Provider: c.out.far, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Principal.Scope.Org, ID: c.req.ULID, Model: c.target.Choice.Model,
+		Client: near, Provider: c.out.providerConn, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Principal.Scope.Org, ID: c.req.ULID, Model: c.target.Choice.Model,
 		Names: session.Names(c.target.Choice.Names.Slug, c.req.Req.URL.Query().Get("model"), c.body.Model),
 	}
 	if c.req.ClientSecret != nil {
@@ -156,7 +156,7 @@ func openNear(c *call, resp *http.Response) error {
 		near.Linger()
 		return nil
 	}
-	c.reply.carry = carry{near, c.out.far, func() {
+	c.reply.carry = carry{near, c.out.providerConn, func() {
 		defer desk.guard.Close()
 		result := live.Run(c.req.Base)
 		ended(&c.body, &c.bill, &c.log, &c.guards, &result)
@@ -283,7 +283,7 @@ func sendLive(c *call, guards *guardrail.Live) error {
 	}
 	c.reply.upgraded()
 	run := &realtime.LiveSession{
-		Client: near, Provider: c.out.far, Wire: o.Wire, Controller: newSessionController(c), Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Principal.Scope.Org,
+		Client: near, Provider: c.out.providerConn, Wire: o.Wire, Controller: newSessionController(c), Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Principal.Scope.Org,
 		ID: c.req.ULID, Model: c.target.Choice.Upstream, FirstMessage: o.FirstMessage, First: o.First,
 		Guardrails: func() realtime.Guardrails { return guards.Now() },
 	}
@@ -295,7 +295,7 @@ func sendLive(c *call, guards *guardrail.Live) error {
 		realtime.RejectLive(near, o.Wire, restarting(), c.req.ULID)
 		return nil
 	}
-	c.reply.carry = carry{near, c.out.far, func() {
+	c.reply.carry = carry{near, c.out.providerConn, func() {
 		result := run.Run(c.req.Base)
 		ended(&c.body, &c.bill, &c.log, &c.guards, &result)
 	}, end}

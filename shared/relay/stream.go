@@ -17,8 +17,8 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// maxHeld limits the bytes held before the first content.
-const maxHeld = 256 << 10
+// maxPrefix limits the bytes held before the first content.
+const maxPrefix = 256 << 10
 
 // streamChunk is the size of one read of a stream.
 const streamChunk = 32 << 10
@@ -26,15 +26,15 @@ const streamChunk = 32 << 10
 // open reads a stream until its first content, its end or an error. An error before any content
 // becomes the response, with its own status, unless the head was already sent: see hold and
 // passesEvents.
-func open(c *call, a *answer) {
+func open(c *call, a *targetResult) {
 	hold := c.target.Choice.Leaf.Hold
 	if hold <= 0 {
 		return // nothing is held back: the head is sent immediately
 	}
-	if c.stream.heldBuf == nil {
-		c.stream.heldBuf = buffer.New()
+	if c.stream.prefixBuf == nil {
+		c.stream.prefixBuf = buffer.New()
 	}
-	held := c.stream.heldBuf // an aborted attempt leaves only stale bytes in it
+	held := c.stream.prefixBuf // an aborted attempt leaves only stale bytes in it
 	held.B = held.B[:0]
 	chunk := buffer.For(streamChunk) // a fast stream is forwarded in few pieces
 	defer chunk.Free()
@@ -60,7 +60,7 @@ func open(c *call, a *answer) {
 				a.broken = ferr
 				break
 			}
-			if m.Started || m.Complete || len(held.B) > maxHeld || c.reply.headSent && err == nil || len(held.B) > 0 && passesEvents(&c.target) {
+			if m.Started || m.Complete || len(held.B) > maxPrefix || c.reply.headSent && err == nil || len(held.B) > 0 && passesEvents(&c.target) {
 				break
 			}
 		}
@@ -81,7 +81,7 @@ func open(c *call, a *answer) {
 		firstEventFailed(c, a, a.stream.Meter(), io.ErrUnexpectedEOF)
 		return
 	}
-	a.held = held.B
+	a.prefix = held.B
 }
 
 // passesEvents reports whether each event is sent before the next is read. Agents that use the
@@ -94,7 +94,7 @@ func passesEvents(tg *target.Target) bool {
 }
 
 // firstEventFailed turns a stream that never started into a fault.
-func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
+func firstEventFailed(c *call, a *targetResult, m chat.Meter, err error) {
 	f := m.Err
 	late := c.out.patience.TimeoutFault()
 	switch {
@@ -130,7 +130,7 @@ func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 }
 
 // sendStream forwards a stream as it arrives. Its end is held until the record is written.
-func sendStream(c *call, a *answer) error {
+func sendStream(c *call, a *targetResult) error {
 	err := target.RecordCreated(&c.target, nil, a.stream.Meter().ID)
 	if err != nil { // the provider completes the response anyway
 		drain(&c.target, &c.guards, &c.cache, &c.stream, a)
@@ -141,8 +141,8 @@ func sendStream(c *call, a *answer) error {
 	}
 	streamHead(c, a)
 	c.reply.flushWhenWaiting(a.resp.Body)
-	if len(a.held) > 0 {
-		piece(&c.reply, &c.log, a, a.held)
+	if len(a.prefix) > 0 {
+		piece(&c.reply, &c.log, a, a.prefix)
 	}
 	if err == nil {
 		err = a.broken
@@ -154,7 +154,7 @@ func sendStream(c *call, a *answer) error {
 }
 
 // pump reads the response to its end.
-func pump(c *call, a *answer) error {
+func pump(c *call, a *targetResult) error {
 	chunk := buffer.For(streamChunk)
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
@@ -187,7 +187,7 @@ func pump(c *call, a *answer) error {
 }
 
 // piece forwards a part of a stream, or holds it if it contains the stream's end.
-func piece(rw *reply, log *record.Log, a *answer, out []byte) {
+func piece(rw *reply, log *record.Log, a *targetResult, out []byte) {
 	if len(out) == 0 {
 		return
 	}
@@ -202,7 +202,7 @@ func piece(rw *reply, log *record.Log, a *answer, out []byte) {
 
 // closeStream settles a stream and sends its end: the terminal event if it is complete, an error
 // event without one if it is not.
-func closeStream(c *call, a *answer, err error) error {
+func closeStream(c *call, a *targetResult, err error) error {
 	var last []byte
 	m := a.stream.Meter()
 	c.out.patience.Stop()
@@ -294,7 +294,7 @@ func flushTail(r *Relay, rw *reply) {
 // holdHead holds the head of a's stream back until its first content, so that an error before it
 // gets its own status and other targets can still be tried. The time is limited, whatever the
 // provider does.
-func holdHead(c *call, a *answer, most time.Duration) *plan.Hold {
+func holdHead(c *call, a *targetResult, most time.Duration) *plan.Hold {
 	return plan.NewHold(most, func() {
 		// Only one attempt of a race may send, and the second one only after it was chosen.
 		if c.race == nil || c == c.race.first && c.race.claim(c) {
@@ -304,9 +304,9 @@ func holdHead(c *call, a *answer, most time.Duration) *plan.Hold {
 }
 
 // showSign sends the head and the held bytes, and a keep-alive.
-func showSign(c *call, a *answer) {
+func showSign(c *call, a *targetResult) {
 	streamHead(c, a)
-	if held := c.stream.heldBuf; len(held.B) > 0 {
+	if held := c.stream.prefixBuf; len(held.B) > 0 {
 		c.log.Body(record.Response, held.B)
 		c.reply.write(held.B)
 		held.B = held.B[:0]
@@ -335,7 +335,7 @@ func signOfLife(q *admission.Request) []byte {
 }
 
 // streamHead sends the head of a stream.
-func streamHead(c *call, a *answer) {
+func streamHead(c *call, a *targetResult) {
 	if c.reply.headSent {
 		return
 	}
@@ -345,7 +345,7 @@ func streamHead(c *call, a *answer) {
 		h["Content-Type"] = own.StreamType()
 	}
 	h["Cache-Control"] = noCache
-	answerHeaders(c, a.resp.Header)
+	setResponseHeaders(c, a.resp.Header)
 	c.reply.head(c.guards.Verdict.Status(http.StatusOK))
 	if told := c.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()); len(told) > 0 {
 		c.log.Body(record.Response, told)

@@ -27,8 +27,8 @@ import (
 
 // Limits of a provider's response, in bytes.
 const (
-	maxPlainAnswer = 64 << 20 // a unified response, buffered in memory
-	maxErrorAnswer = 1 << 20
+	maxPlainResponse = 64 << 20 // a unified response, buffered in memory
+	maxErrorResponse = 1 << 20
 )
 
 // Names of the gateway's own response headers, in canonical form.
@@ -37,13 +37,13 @@ const (
 	headerCode      = "X-Gateway-Error-Code"
 )
 
-// answer is the result of one target: a provider's response with an unread body, or a fault. It
+// targetResult is the result of one target: a provider's response with an unread body, or a fault. It
 // is sent only if no other target is to be tried.
-type answer struct {
+type targetResult struct {
 	resp  *http.Response
 	fault *fault.Fault
-	// held is the beginning of a stream, read to determine whether it starts with an error.
-	held   []byte
+	// prefix is the beginning of a stream, read to determine whether it starts with an error.
+	prefix []byte
 	whole  bool // its body was read into the call
 	ended  bool // the stream ended within held
 	broken error
@@ -55,7 +55,7 @@ type answer struct {
 	soft   bool         // a non-denying guardrail has failed
 }
 
-func (a *answer) status() int {
+func (a *targetResult) status() int {
 	if a.fault != nil {
 		return a.fault.Status()
 	}
@@ -73,7 +73,7 @@ func (a *answer) status() int {
 func succeeded(status int) bool { return status >= 200 && status <= 299 }
 
 // drop releases the connection of an unused response.
-func (a *answer) drop() {
+func (a *targetResult) drop() {
 	if a.resp == nil || a.whole {
 		a.resp = nil
 		return
@@ -87,15 +87,15 @@ func (a *answer) drop() {
 }
 
 // send sends the chosen response to the client.
-func send(c *call, a *answer) error {
+func send(c *call, a *targetResult) error {
 	if a.fault != nil {
-		c.reply.told, c.reply.words = a.failed, a.words
+		c.reply.providerHeader, c.reply.words = a.failed, a.words
 		return a.fault
 	}
 	if a.cached != nil {
 		return sendCached(c, a.cached)
 	}
-	c.reply.told = a.resp.Header
+	c.reply.providerHeader = a.resp.Header
 	if c.req.Route.BodyMode == routes.Socket {
 		return c.relay.Sessions.open(c, a.resp)
 	}
@@ -117,9 +117,9 @@ func send(c *call, a *answer) error {
 	return sendPlain(c, a)
 }
 
-// answerHeaders sets the gateway's own response headers and forwards the provider's request id
+// setResponseHeaders sets the gateway's own response headers and forwards the provider's request id
 // and rate limits under a prefix.
-func answerHeaders(c *call, from http.Header) {
+func setResponseHeaders(c *call, from http.Header) {
 	h := c.reply.w.Header()
 	ownHeaders(c, h)
 	if from == nil {
@@ -127,15 +127,15 @@ func answerHeaders(c *call, from http.Header) {
 	}
 	response.PassHeaders(h, from)
 	c.mask.Head(h)
-	if !c.target.Loss.Empty() && (!c.target.Strict() || !asksAsOpenAI(&c.req)) {
+	if !c.target.Loss.Empty() && (!c.target.Strict() || !isOpenAIClient(&c.req)) {
 		h.Set(admission.Translation, c.target.Loss.Header())
 	}
 }
 
-// asksAsOpenAI reports whether the client uses one of OpenAI's dialects. Responses to such
+// isOpenAIClient reports whether the client uses one of OpenAI's dialects. Responses to such
 // clients keep strictly to the schema unless the client allows more; other dialects use headers
 // for the rest anyway.
-func asksAsOpenAI(q *admission.Request) bool {
+func isOpenAIClient(q *admission.Request) bool {
 	return q.Route.Client == nil || strings.HasPrefix(q.Route.Client.Name(), "openai.")
 }
 
@@ -183,7 +183,7 @@ func sendFault(c *call, f *fault.Fault) {
 	h.Set("Content-Type", "application/json")
 	f.SetHeaders(h)
 	ownHeaders(c, h)
-	if response.PassHeaders(h, c.reply.told); c.reply.told != nil {
+	if response.PassHeaders(h, c.reply.providerHeader); c.reply.providerHeader != nil {
 		mask.Header(h, c.mask.Secrets())
 	}
 	h.Set(headerCode, string(f.Code))
@@ -250,7 +250,7 @@ func errorBody(c *call, f *fault.Fault) []byte {
 func plainError(r *Relay, tg *target.Target, bill *accounting.Bill, rw *reply, f *fault.Fault) []byte {
 	h := rw.w.Header()
 	if rw.words != nil && f.Source == fault.SourceProvider {
-		response.PassRetry(h, rw.told)
+		response.PassRetry(h, rw.providerHeader)
 		return rw.words
 	}
 	return withAttempts(tg, bill, errorSpeaker(r, tg).AppendError(nil, f, target.Options(tg)))
@@ -304,7 +304,7 @@ func sendRaw(c *call, resp *http.Response) error {
 	h := c.reply.w.Header()
 	egress.CopyResponseHeaders(h, resp.Header)
 	c.mask.Head(h)
-	answerHeaders(c, nil)
+	setResponseHeaders(c, nil)
 	c.reply.head(c.guards.Verdict.Status(resp.StatusCode))
 	chunk := buffer.New()
 	defer chunk.Free()

@@ -31,7 +31,7 @@ func upstreamBody(r *Relay, tg *target.Target, up *outbound, log *record.Log) ([
 		up.sendBuf = nil // the previous target may still read it
 	}
 	if tg.Body.Form != nil {
-		roomToSend(tg.Body, up)
+		allocateBody(tg.Body, up)
 		if !tg.Choice.Leaf.IsUnchanged() {
 			tg.Loss.Add("override_params", "a config cannot change the fields of a form")
 		}
@@ -59,16 +59,16 @@ func upstreamBody(r *Relay, tg *target.Target, up *outbound, log *record.Log) ([
 		}
 		return spliced(tg, up, src)
 	case tg.Choice.Translator != nil:
-		roomToSend(tg.Body, up)
+		allocateBody(tg.Body, up)
 		return carriedBody(tg, up, src)
 	}
-	roomToSend(tg.Body, up)
+	allocateBody(tg.Body, up)
 	return translated(r, tg, up, log, src)
 }
 
-// roomToSend allocates the buffer for a body that differs from the client's. It has space for a
+// allocateBody allocates the buffer for a body that differs from the client's. It has space for a
 // longer model and for requesting usage.
-func roomToSend(in *body.Body, up *outbound) {
+func allocateBody(in *body.Body, up *outbound) {
 	if up.sendBuf == nil {
 		up.sendBuf = buffer.For(len(in.In) + 256)
 	}
@@ -113,7 +113,7 @@ func withModel(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 		return nil, err
 	}
 	up.modelJSON = wire.AppendJSONString(up.modelJSON[:0], tg.Choice.Model)
-	roomToSend(tg.Body, up)
+	allocateBody(tg.Body, up)
 	up.sendBuf.B = wire.Splice(up.sendBuf.B[:0], src, body.SetModel(w, up.modelJSON))
 	return up.sendBuf.B, nil
 }
@@ -143,7 +143,7 @@ func spliced(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 		n++
 	}
 	if n > 0 {
-		roomToSend(tg.Body, up)
+		allocateBody(tg.Body, up)
 		up.sendBuf.B = wire.Splice(up.sendBuf.B[:0], src, edits[:n]...)
 		src = up.sendBuf.B
 	}

@@ -90,7 +90,7 @@ func (r *Resources) try(ctx context.Context, sc store.Scope, f func(*Tx) error) 
 		if errors.Is(err, store.ErrUncertain) {
 			r.announce(sc.Org) // the change may have been made
 		}
-		return nil, refusal(t, err)
+		return nil, rejection(t, err)
 	}
 	return t, nil
 }
@@ -138,8 +138,8 @@ func stageCounts(t *Tx) error {
 	return nil
 }
 
-// refusal converts the error of a failed commit.
-func refusal(t *Tx, err error) error {
+// rejection converts the error of a failed commit.
+func rejection(t *Tx, err error) error {
 	if c, ok := store.AsCondition(err); ok {
 		if c.Action < len(t.batch.staged) && t.batch.staged[c.Action].onFail != nil {
 			return t.batch.staged[c.Action].onFail

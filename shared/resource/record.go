@@ -54,10 +54,10 @@ type Record struct {
 	// otherwise it is rejected. Looked is not stored.
 	Looked bool
 
-	touched  time.Time
-	row      string // ULID of the list row
-	held     string // slug with a row that belongs to the stored record
-	archived bool   // the stored list row is in the list of archived records
+	touched    time.Time
+	row        string // ULID of the list row
+	storedSlug string // slug with a row that belongs to the stored record
+	archived   bool   // the stored list row is in the list of archived records
 }
 
 // Ref names a record.
@@ -100,7 +100,7 @@ func (r *Record) item() store.Item {
 		"row":     r.row,
 	}
 	setString(it, "slug", r.Slug)
-	setString(it, "held", r.held)
+	setString(it, "held", r.storedSlug)
 	setString(it, "name", r.Name)
 	setString(it, "status", r.Status)
 	setString(it, "created_by", r.CreatedBy)
@@ -136,7 +136,7 @@ func decodeRecord(sc store.Scope, k Kind, id string, it store.Item) Record {
 		Version: it.Int("version"), VersionID: it.String("version_id"), Rev: it.Int("rev"),
 		Tags: stringMap(it.Map("tags")), Fields: stringMap(it.Map("fields")),
 		Body: it.Bytes("body"), Sealed: it.Bytes("sealed"),
-		row: it.String("row"), held: it.String("held"), touched: fromMilli(it.Int(touched)),
+		row: it.String("row"), storedSlug: it.String("held"), touched: fromMilli(it.Int(touched)),
 	}
 	r.archived = r.Archived()
 	r.Latest = max(it.Int("latest"), r.Version)

@@ -142,7 +142,7 @@ func (t *Tx) Create(rec *Record) error {
 	}
 	rec.Created = t.now.UTC().Truncate(time.Millisecond)
 	rec.Updated, rec.Rev, rec.Version, rec.VersionID, rec.Latest = rec.Created, 1, 1, NewID(), 1
-	rec.row, rec.held, rec.archived = t.r.ids.next(t.now), rec.Slug, rec.Archived()
+	rec.row, rec.storedSlug, rec.archived = t.r.ids.next(t.now), rec.Slug, rec.Archived()
 	if rec.Slug != "" {
 		takeSlug(t, rec)
 	}
@@ -179,9 +179,9 @@ func (t *Tx) Update(rec *Record) error {
 	}
 	rec.Rev++
 	rec.Updated = t.now.UTC().Truncate(time.Millisecond)
-	if want := wantedSlug(t, rec); want != rec.held {
+	if want := wantedSlug(t, rec); want != rec.storedSlug {
 		dropSlug(t, rec)
-		if rec.held = want; want != "" {
+		if rec.storedSlug = want; want != "" {
 			takeSlug(t, rec)
 		}
 	}
@@ -216,7 +216,7 @@ func unlist(t *Tx, rec *Record) {
 // wantedSlug is the slug that the record should own. An archived record that has released its
 // slug does not claim it again.
 func wantedSlug(t *Tx, rec *Record) string {
-	if rec.Archived() && rec.held == "" {
+	if rec.Archived() && rec.storedSlug == "" {
 		return ""
 	}
 	return rec.Slug
@@ -234,7 +234,7 @@ func (t *Tx) Archive(rec *Record) error {
 func (t *Tx) ArchiveAndFreeSlug(rec *Record) error {
 	rec.Status = StatusArchived
 	dropSlug(t, rec)
-	rec.held = ""
+	rec.storedSlug = ""
 	return t.Update(rec)
 }
 
@@ -319,8 +319,8 @@ func takeSlug(t *Tx, rec *Record) {
 }
 
 func dropSlug(t *Tx, rec *Record) {
-	if rec.held != "" {
-		t.batch.delete(store.Control, slugKey(rec.Scope, rec.Kind, rec.held), nil)
+	if rec.storedSlug != "" {
+		t.batch.delete(store.Control, slugKey(rec.Scope, rec.Kind, rec.storedSlug), nil)
 	}
 }
 

@@ -64,7 +64,7 @@ type Hedge struct {
 	in, child, at *node // the strategy, its target, and the leaf of that
 	key           measure.Key
 	rule          *HedgeRule
-	room          *measure.Workspace
+	workspace     *measure.Workspace
 	class         measure.Class
 	spender       string
 	breakers      Breakers
@@ -89,7 +89,7 @@ func HedgeOf(w *Traversal) *Hedge {
 		if n.hedge == nil {
 			continue
 		}
-		h := &Hedge{in: n, rule: n.hedge, room: m.Workspace, class: m.Class, spender: m.KeyID, Stored: n.hedge.Stored, breakers: w.ctx.Breakers}
+		h := &Hedge{in: n, rule: n.hedge, workspace: m.Workspace, class: m.Class, spender: m.KeyID, Stored: n.hedge.Stored, breakers: w.ctx.Breakers}
 		if h.After = n.hedge.After; n.hedge.Percentile > 0 {
 			if d, ok := m.Workspace.Percentile(measureKey(w, w.at), m.Class, n.hedge.Percentile, m.DryRun); ok {
 				h.After = d
@@ -160,8 +160,8 @@ func (n *node) contains(leaf *node) bool {
 // the key has no extra cost left.
 func (h *Hedge) Begin() bool {
 	var ok bool
-	if h.pending, ok = h.room.AllowsHedge(h.spender, h.rule.MaxExtra); ok {
-		h.room.Begin(h.key)
+	if h.pending, ok = h.workspace.AllowsHedge(h.spender, h.rule.MaxExtra); ok {
+		h.workspace.Begin(h.key)
 	}
 	return ok
 }
@@ -170,19 +170,21 @@ func (h *Hedge) Begin() bool {
 // it was cancelled after a time.
 func (h *Hedge) EndUnused(status int, after time.Duration) {
 	if status == 0 {
-		h.room.Exceeded(h.key, h.class, after)
+		h.workspace.Exceeded(h.key, h.class, after)
 	} else {
-		h.room.Observe(h.key, h.class, status, 0)
+		h.workspace.Observe(h.key, h.class, status, 0)
 		if h.child.guarded && h.breakers != nil {
 			h.breakers.Record(h.child.path, h.child.breaker, status, false)
 		}
 	}
-	h.room.End(h.key)
+	h.workspace.End(h.key)
 }
 
 // RecordCost counts the cost of a request whose strategy has a hedge in nano-dollars: that of the
 // attempt that was used, and that of the other one, if it began.
-func (h *Hedge) RecordCost(used, unused int64) { h.room.RecordCost(h.spender, used, unused, h.pending) }
+func (h *Hedge) RecordCost(used, unused int64) {
+	h.workspace.RecordCost(h.spender, used, unused, h.pending)
+}
 
 // HedgeWon continues the walk at the second attempt, whose response is used. The first one was
 // cancelled after a time, or had failed with a status.

@@ -106,12 +106,12 @@ func CountOpenings(was, now map[string]json.RawMessage) error {
 // Overrides are the stored settings of a workspace.
 type Overrides struct {
 	own map[string]json.RawMessage
-	// held caches the effective settings together with the settings they were computed from.
+	// cache caches the effective settings together with the settings they were computed from.
 	// Both are immutable.
-	held atomic.Pointer[held]
+	cache atomic.Pointer[cached]
 }
 
-type held struct {
+type cached struct {
 	of, settings *Organisation
 }
 
@@ -127,12 +127,12 @@ func DecodeOverrides(rec resource.Record) (*Overrides, error) {
 // ApplyTo returns the effective settings in a workspace of an organization. The result is shared
 // and must not be changed.
 func (o *Overrides) ApplyTo(of *Organisation) (*Organisation, error) {
-	if h := o.held.Load(); h != nil && h.of == of {
+	if h := o.cache.Load(); h != nil && h.of == of {
 		return h.settings, nil
 	}
 	settings, err := o.over(of)
 	if err == nil {
-		o.held.Store(&held{of, settings})
+		o.cache.Store(&cached{of, settings})
 	}
 	return settings, err
 }

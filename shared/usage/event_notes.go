@@ -19,9 +19,9 @@ const (
 	notedSession = iota + 1
 	notedAgent
 	notedParentAgent
-	notedCall    // encoded by Call.append
-	notedRunning // in decimal
-	notedRefusal // encoded by Refusal.append
+	notedCall      // encoded by Call.append
+	notedRunning   // in decimal
+	notedRejection // encoded by Refusal.append
 	notedReported
 	notedMeasured    // encoded by appendMeasured
 	notedCredentials // encoded by appendCredentials
@@ -80,7 +80,7 @@ func (r *Record) appendNotes(b []byte) []byte {
 		b = appendString(binary.AppendUvarint(b, notedRunning), strconv.FormatInt(int64(r.Running), 10))
 	}
 	if r.Refusal != nil {
-		b = appendString(binary.AppendUvarint(b, notedRefusal), string(r.Refusal.append(nil)))
+		b = appendString(binary.AppendUvarint(b, notedRejection), string(r.Refusal.append(nil)))
 	}
 	if r.Reported {
 		b = appendString(binary.AppendUvarint(b, notedReported), "")
@@ -154,8 +154,8 @@ func (f *Refusal) append(b []byte) []byte {
 	return binary.AppendVarint(b, f.Needed)
 }
 
-// refusal reads the output of append.
-func (c *cursor) refusal(r *Record) {
+// rejection reads the output of append.
+func (c *cursor) rejection(r *Record) {
 	f := new(Refusal)
 	for _, s := range [...]*string{&f.Subject, &f.ID, &f.Entity, &f.Type, &f.Unit} {
 		*s = c.str()
@@ -175,9 +175,9 @@ func (c *cursor) notes(r *Record) {
 			within := cursor{rest: text}
 			within.call(r)
 			c.bad = c.bad || within.bad
-		case number == notedRefusal:
+		case number == notedRejection:
 			within := cursor{rest: text}
-			within.refusal(r)
+			within.rejection(r)
 			c.bad = c.bad || within.bad
 		case number == notedMeasured:
 			within := cursor{rest: text}

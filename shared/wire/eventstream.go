@@ -28,11 +28,11 @@ const (
 type EventStreamParser struct {
 	MaxMessage int // bytes of one message; 0 means DefaultMaxEvent
 
-	held  []byte // beginning of an incomplete message
-	err   error
-	made  []byte // data of an error message
-	names [16]string
-	next  int
+	partial []byte // beginning of an incomplete message
+	err     error
+	made    []byte // data of an error message
+	names   [16]string
+	next    int
 }
 
 // Feed reads in and calls emit for each message that ends in it. data is valid
@@ -43,9 +43,9 @@ func (p *EventStreamParser) Feed(in []byte, emit func(event string, data []byte)
 	if p.err != nil {
 		return p.err
 	}
-	if len(p.held) > 0 {
+	if len(p.partial) > 0 {
 		var err error
-		if in, err = p.complete(in, emit); err != nil || len(p.held) > 0 {
+		if in, err = p.complete(in, emit); err != nil || len(p.partial) > 0 {
 			return p.setErr(err)
 		}
 	}
@@ -55,7 +55,7 @@ func (p *EventStreamParser) Feed(in []byte, emit func(event string, data []byte)
 			return p.setErr(err)
 		}
 		if n == 0 || n > len(in) {
-			p.held = append(p.held[:0], in...)
+			p.partial = append(p.partial[:0], in...)
 			return nil
 		}
 		if err := p.message(in[:n], emit); err != nil {
@@ -68,21 +68,21 @@ func (p *EventStreamParser) Feed(in []byte, emit func(event string, data []byte)
 
 // complete adds to the held message what belongs to it, and returns the rest of in.
 func (p *EventStreamParser) complete(in []byte, emit func(string, []byte) error) ([]byte, error) {
-	if missing := esPrelude - len(p.held); missing > 0 {
+	if missing := esPrelude - len(p.partial); missing > 0 {
 		n := min(missing, len(in))
-		p.held, in = append(p.held, in[:n]...), in[n:]
+		p.partial, in = append(p.partial, in[:n]...), in[n:]
 	}
-	size, err := p.size(p.held)
+	size, err := p.size(p.partial)
 	if err != nil || size == 0 {
 		return in, err
 	}
-	n := min(size-len(p.held), len(in))
-	p.held, in = append(p.held, in[:n]...), in[n:]
-	if len(p.held) < size {
+	n := min(size-len(p.partial), len(in))
+	p.partial, in = append(p.partial, in[:n]...), in[n:]
+	if len(p.partial) < size {
 		return in, nil
 	}
-	err = p.message(p.held, emit)
-	p.held = p.held[:0]
+	err = p.message(p.partial, emit)
+	p.partial = p.partial[:0]
 	return in, err
 }
 
@@ -99,7 +99,7 @@ func EventStreamStart(in []byte) int {
 
 // End reports a stream that stopped within a message as io.ErrUnexpectedEOF.
 func (p *EventStreamParser) End(func(event string, data []byte) error) error {
-	if p.err == nil && len(p.held) > 0 {
+	if p.err == nil && len(p.partial) > 0 {
 		p.err = io.ErrUnexpectedEOF
 	}
 	return p.err

@@ -55,7 +55,7 @@ func (p *SSEParser) Feed(in []byte, emit func(event string, data []byte) error) 
 			return nil
 		}
 		in = in[n:]
-		if err := p.give(emit); err != nil {
+		if err := p.emitEvent(emit); err != nil {
 			return err
 		}
 	}
@@ -69,10 +69,10 @@ func (p *SSEParser) End(emit func(event string, data []byte) error) error {
 	if !p.finish() {
 		return nil
 	}
-	return p.give(emit)
+	return p.emitEvent(emit)
 }
 
-func (p *SSEParser) give(emit func(event string, data []byte) error) error {
+func (p *SSEParser) emitEvent(emit func(event string, data []byte) error) error {
 	err := emit(p.name, p.data)
 	p.reset()
 	if err != nil {

@@ -71,7 +71,7 @@ func responses(paths map[string]any, f func(op map[string]any, status string, re
 // responseNames are possible names of a response that operations share, the best first.
 func responseNames(status string, response map[string]any, operations []words) []string {
 	if status[0] != '2' {
-		return refusalNames(status, response)
+		return rejectionNames(status, response)
 	}
 	var out []string
 	if name := schemaName(response); name != "" {
@@ -113,10 +113,10 @@ var statusWords = map[string]string{
 // every route, of a key, and of requests to models.
 var usualStatuses = map[string][][]string{"4": {{"400", "429"}, {"401", "403"}, {"408", "412", "413", "446"}}, "5": {{"500", "503"}, {"502"}}}
 
-// refusalNames are possible names of an error, the best first. They consist of the name of its
+// rejectionNames are possible names of an error, the best first. They consist of the name of its
 // schema and the statuses besides the usual ones: ErrorOrNotFound, and PublicError without
 // those of a key.
-func refusalNames(status string, response map[string]any) []string {
+func rejectionNames(status string, response map[string]any) []string {
 	var statuses []string
 	for _, s := range list(response[statusList]) {
 		statuses = append(statuses, fmt.Sprint(s))
@@ -124,14 +124,14 @@ func refusalNames(status string, response map[string]any) []string {
 	if len(statuses) == 0 {
 		statuses = []string{status}
 	}
-	name := strings.TrimSuffix(forms(response), refusalRole)
+	name := strings.TrimSuffix(forms(response), rejectionRole)
 	switch has := func(s string) bool { return slices.Contains(statuses, s) }; {
 	case status[0] == '5':
-		name += "Server" + refusalRole
+		name += "Server" + rejectionRole
 	case status[0] == '4' && !has("401") && !has("403"):
-		name = "Public" + name + refusalRole
+		name = "Public" + name + rejectionRole
 	case status[0] == '4':
-		name += refusalRole
+		name += rejectionRole
 	}
 	short, full := name, name
 	for _, s := range statuses {
@@ -154,7 +154,7 @@ func forms(response map[string]any) string {
 		of, _ := content[media].(map[string]any)
 		switch {
 		case refOf(of["schema"]) != "":
-			name += strings.TrimSuffix(strings.TrimPrefix(refOf(of["schema"]), schemaRef), refusalRole)
+			name += strings.TrimSuffix(strings.TrimPrefix(refOf(of["schema"]), schemaRef), rejectionRole)
 		case strings.HasPrefix(media, "text/html"):
 			name += "Page"
 		case media == "*/*":

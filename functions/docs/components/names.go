@@ -258,7 +258,7 @@ func (n *namer) subject(id string) words {
 	if len(n.bodies(id)) == 0 || n.read(id) || given(id) {
 		return trim(name, "Input")
 	}
-	for _, role := range []string{requestRole, responseRole, refusalRole} {
+	for _, role := range []string{requestRole, responseRole, rejectionRole} {
 		name = trim(name, role)
 	}
 	return name.resource()

@@ -32,9 +32,9 @@ const (
 
 // Roles of bodies of operations, which end their names.
 const (
-	requestRole  = "Request"
-	responseRole = "Response"
-	refusalRole  = "Error"
+	requestRole   = "Request"
+	responseRole  = "Response"
+	rejectionRole = "Error"
 )
 
 // usesOf lists the uses of every schema.
@@ -72,7 +72,7 @@ func bodies(op map[string]any, f func(role string, schema any)) {
 		if status[0] == '2' {
 			content(responses[status], responseRole)
 		} else {
-			content(responses[status], refusalRole)
+			content(responses[status], rejectionRole)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (i LocalAPI) Call(by, r *http.Request, most int) (Response, error) {
 	}
 	w := &limitedResponse{most: most, header: http.Header{}}
 	h.ServeHTTP(w, r)
-	return w.answer(), nil
+	return w.respond(), nil
 }
 
 // limitedResponse is a response that stores at most the wanted number of bytes.
@@ -85,7 +85,7 @@ func (k *limitedResponse) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (k *limitedResponse) answer() Response {
+func (k *limitedResponse) respond() Response {
 	k.WriteHeader(http.StatusOK)
 	return Response{k.status, k.header.Get("Content-Type"), k.body.Bytes(), k.large}
 }

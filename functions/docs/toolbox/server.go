@@ -22,8 +22,8 @@ const Path = "/mcp"
 
 // Bounds.
 const (
-	pageSize  = 60
-	maxAnswer = 200_000 // bytes of the response of a tool
+	pageSize    = 60
+	maxResponse = 200_000 // bytes of the response of a tool
 )
 
 // Server is the administration as a server of the protocol.
@@ -60,7 +60,7 @@ func (s *Server) Route() admin.Route {
 			{Name: "families", Type: admin.String, Max: 1000, Doc: "Only the tools of these families, separated by commas, such as configs,prompts."},
 		},
 		Rejections: &admin.Rejections{ContentType: jsonType, Schema: message, Body: func(c *admin.Call, f *fault.Fault) any {
-			return answerOf(f.Status(), nil, refusal(f, c.RequestID)).JSON
+			return errorResponse(f.Status(), nil, rejection(f, c.RequestID)).JSON
 		}},
 		Do: s.serve,
 	}
@@ -79,7 +79,7 @@ func (s *Server) serve(c *admin.Call) (any, error) {
 		return nil, fault.New(fault.NotAllowed, "origin", "Pages of this origin may not call the gateway")
 	}
 	if c.Caller.Scope.Org == "" {
-		a := answerOf(http.StatusUnauthorized, nil, refusal(fault.New(fault.Unauthorized, "x-gateway-api-key", "An API key of the gateway is needed, in x-gateway-api-key or as a bearer token"), c.RequestID))
+		a := errorResponse(http.StatusUnauthorized, nil, rejection(fault.New(fault.Unauthorized, "x-gateway-api-key", "An API key of the gateway is needed, in x-gateway-api-key or as a bearer token"), c.RequestID))
 		a.Header = http.Header{"Www-Authenticate": {"Bearer"}}
 		return a, nil
 	}
@@ -90,12 +90,12 @@ func (s *Server) serve(c *admin.Call) (any, error) {
 	req, refused := protocolversion.Read(c.Request.Header, c.Raw())
 	v.req = req
 	if refused != nil {
-		return answerOf(refused.Status, req.ID, &refused.Error), nil
+		return errorResponse(refused.Status, req.ID, &refused.Error), nil
 	}
 	if !req.IsRequest() {
 		return admin.Response{Status: http.StatusAccepted, ContentType: jsonType, Body: []byte{}}, nil
 	}
-	return v.answer()
+	return v.respond()
 }
 
 // fromHere reports whether a page may call, by the Origin header. Clients other than browsers
@@ -141,7 +141,7 @@ func familiesOf(tools []Tool) (names []string) {
 	return names
 }
 
-func (v *visit) answer() (any, error) {
+func (v *visit) respond() (any, error) {
 	modern := v.req.Kind == protocolversion.Stateless
 	switch {
 	case v.req.Method == "initialize" && !modern:
@@ -227,12 +227,12 @@ func (v *visit) use() (any, error) {
 	if why != "" {
 		return v.toolResult(why, true), nil
 	}
-	got, err := v.api.Call(v.call.Request, r, maxAnswer)
+	got, err := v.api.Call(v.call.Request, r, maxResponse)
 	switch {
 	case err != nil:
 		return nil, err
 	case got.Large:
-		why := fmt.Sprintf("The response has more than %d bytes.", maxAnswer)
+		why := fmt.Sprintf("The response has more than %d bytes.", maxResponse)
 		if less := t.paging(); less != "" {
 			why += " Request less: " + less + "."
 		}
@@ -273,11 +273,11 @@ func (v *visit) wrong(status, code int, message string) admin.Response {
 	if v.req.Kind != protocolversion.Stateless {
 		status = http.StatusOK
 	}
-	return answerOf(status, v.req.ID, &mcp.Error{Code: code, Message: message})
+	return errorResponse(status, v.req.ID, &mcp.Error{Code: code, Message: message})
 }
 
-// refusal is a fault as an error of the protocol.
-func refusal(f *fault.Fault, id string) *mcp.Error {
+// rejection is a fault as an error of the protocol.
+func rejection(f *fault.Fault, id string) *mcp.Error {
 	wrong := []map[string]string{}
 	for _, d := range f.Details {
 		wrong = append(wrong, map[string]string{"field": d.Field, "message": d.Message})
@@ -286,8 +286,8 @@ func refusal(f *fault.Fault, id string) *mcp.Error {
 	return &mcp.Error{Code: f.Status(), Message: f.Message, Data: data}
 }
 
-// answerOf is an error; one to a message that was not read has no id.
-func answerOf(status int, id json.RawMessage, e *mcp.Error) admin.Response {
+// errorResponse is an error; one to a message that was not read has no id.
+func errorResponse(status int, id json.RawMessage, e *mcp.Error) admin.Response {
 	out := map[string]any{"jsonrpc": "2.0", "error": e}
 	if id != nil {
 		out["id"] = id

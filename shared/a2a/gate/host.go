@@ -246,7 +246,7 @@ func guardMessage(v *requestState) error {
 	case err != nil:
 		return err
 	case denied:
-		return answerDenied(v)
+		return respondDenied(v)
 	case changed == nil || len(q.raw) == 0:
 		return nil
 	}
@@ -257,7 +257,7 @@ func guardMessage(v *requestState) error {
 	return nil
 }
 
-func answerDenied(v *requestState) error {
+func respondDenied(v *requestState) error {
 	v.record.Decision = "guardrail"
 	return fault.New(fault.GuardrailDenied, "", "The guardrail checks of the workspace denied this message")
 }

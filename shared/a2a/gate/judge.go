@@ -19,7 +19,7 @@ func judgeError(v *requestState, e *protocolError) error {
 	}
 	judged, denied := v.call.Judge(raw)
 	if denied {
-		return answerDenied(v)
+		return respondDenied(v)
 	}
 	if bytes.Equal(judged, raw) {
 		return e
@@ -29,7 +29,7 @@ func judgeError(v *requestState, e *protocolError) error {
 		Data    any    `json:"data"`
 	}
 	if json.Unmarshal(judged, &of) != nil {
-		return answerDenied(v)
+		return respondDenied(v)
 	}
 	e.message, e.data = of.Message, of.Data
 	return e
@@ -74,7 +74,7 @@ func judgeArtifact(v *requestState, event any) error {
 		return nil // it was judged by itself
 	}
 	if _, denied := v.call.Judge(append(wire.AppendJSONString([]byte(`{"parts":[{"text":`), whole), "}]}"...)); denied {
-		return answerDenied(v)
+		return respondDenied(v)
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func clientResult(v *requestState, got *reply) (out []byte, changed, last bool, 
 	q, raw := v.req, got.raw
 	judged, denied := v.call.Judge(raw)
 	if denied {
-		return nil, false, true, answerDenied(v)
+		return nil, false, true, respondDenied(v)
 	}
 	changed = !bytes.Equal(judged, raw)
 	if q.op.custom {

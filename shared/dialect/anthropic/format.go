@@ -43,7 +43,7 @@ func tools(e *requestEncoder) error {
 	if e.format == claude.ByTool {
 		e.b = append(e.b, `,"tools":[`...)
 		n++
-		answerTool(e)
+		writeHiddenTool(e)
 	}
 	own := 0
 	for i := range r.Tools {
@@ -80,8 +80,8 @@ func tools(e *requestEncoder) error {
 	return nil
 }
 
-// answerTool writes the hidden tool.
-func answerTool(e *requestEncoder) {
+// writeHiddenTool writes the hidden tool.
+func writeHiddenTool(e *requestEncoder) {
 	f := &e.r.Format
 	description := chat.ResponseToolDescription
 	if f.Description != "" {

@@ -34,7 +34,7 @@ func stopReason(native string) chat.StopReason {
 	return chat.StopUnknown
 }
 
-func invalidAnswer(cause error) *fault.Fault {
+func invalidResponse(cause error) *fault.Fault {
 	return upstream.Invalid("The provider's response is not a message", cause)
 }
 
@@ -79,7 +79,7 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	case err == nil && failed:
 		return nil, inBandError(body)
 	case err != nil || !content:
-		return nil, invalidAnswer(err)
+		return nil, invalidResponse(err)
 	}
 	u.classes(&r.Usage)
 	var bill pricing.Usage

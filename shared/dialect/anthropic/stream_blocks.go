@@ -32,7 +32,7 @@ const (
 	blockThinking
 	blockRedacted
 	blockTool
-	blockAnswer // the hidden tool
+	blockResponse // the hidden tool
 	blockForeign
 )
 
@@ -90,7 +90,7 @@ func (s *streamDecoder) blockStart(index int, raw []byte, emit func(*chat.Delta)
 		b.kind = blockRedacted
 	case "tool_use":
 		if b.kind = blockTool; o.tool == chat.ResponseTool {
-			b.kind = blockAnswer
+			b.kind = blockResponse
 			s.hidden = true
 		} else {
 			b.call = s.calls
@@ -101,7 +101,7 @@ func (s *streamDecoder) blockStart(index int, raw []byte, emit func(*chat.Delta)
 		b.foreign = bytes.Clone(raw)
 	}
 	if len(s.blocks) == maxBlocks {
-		return s.fail(invalidAnswer(nil))
+		return s.fail(invalidResponse(nil))
 	}
 	s.blocks = append(s.blocks, b)
 	return s.first(&s.blocks[len(s.blocks)-1], &o, emit)
@@ -209,7 +209,7 @@ func (s *streamDecoder) blockStop(index int, emit func(*chat.Delta) error) error
 	b.closed = true
 	var err error
 	switch b.kind {
-	case blockTool, blockAnswer:
+	case blockTool, blockResponse:
 		if !b.sent { // the arguments arrived with the start, or there are none
 			err = s.input(b, wire.AppendJSONString(nil, wholeInput(b.input)), emit)
 		}

@@ -67,7 +67,7 @@ func (s *streamDecoder) Event(event string, data []byte, emit func(*chat.Delta) 
 	if index, piece, tool, ok := s.fastDelta(data); ok {
 		kind := chat.DeltaText
 		b := s.block(index)
-		if b != nil && (b.kind == blockTool || b.kind == blockAnswer || b.kind == blockForeign) == tool {
+		if b != nil && (b.kind == blockTool || b.kind == blockResponse || b.kind == blockForeign) == tool {
 			if tool {
 				return s.input(b, piece, emit)
 			}
@@ -121,7 +121,7 @@ func (s *streamDecoder) piece(kind chat.DeltaKind, b *block, raw []byte, emit fu
 	s.m.Started = true
 	s.m.OutputBytes += int64(wire.TextLen(raw))
 	s.m.Chunks++
-	s.out = chat.Delta{Kind: kind, Block: b.index, Call: b.call, Response: b.kind == blockAnswer, JSON: s.valid(raw)}
+	s.out = chat.Delta{Kind: kind, Block: b.index, Call: b.call, Response: b.kind == blockResponse, JSON: s.valid(raw)}
 	return emit(&s.out)
 }
 
@@ -141,7 +141,7 @@ func (s *streamDecoder) input(b *block, raw []byte, emit func(*chat.Delta) error
 	}
 	b.sent = true
 	switch b.kind {
-	case blockAnswer:
+	case blockResponse:
 		return s.piece(chat.DeltaText, b, raw, emit)
 	case blockForeign:
 		b.text = wire.AppendUnquoted(b.text, raw)

@@ -60,7 +60,7 @@ func (Invoke) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *c
 const (
 	maxCommandTemperature = 5
 	maxCommandTokens      = 4096
-	maxCommandAnswers     = 5
+	maxCommandResponses   = 5
 	maxJurassicTokens     = 8191
 )
 
@@ -71,8 +71,8 @@ var commandMembers = []string{"truncate", "return_likelihoods"}
 // body too: otherwise the response arrives in one piece.
 func encodeCommand(o *upstream.Object, r *chat.Request, loss *chat.Loss) error {
 	switch {
-	case r.N.Set && r.N.Value > maxCommandAnswers:
-		return fault.Invalid("n", "n must be at most %d for this model", maxCommandAnswers)
+	case r.N.Set && r.N.Value > maxCommandResponses:
+		return fault.Invalid("n", "n must be at most %d for this model", maxCommandResponses)
 	case r.Temperature.Set && r.Temperature.Value > maxCommandTemperature:
 		return fault.Invalid("temperature", "temperature must be between 0 and %d for this model", maxCommandTemperature)
 	}

@@ -20,7 +20,7 @@ type commandDecoder struct {
 	upstream.Stream
 	inner   []byte
 	choices int // responses that began
-	ended   [maxCommandAnswers]bool
+	ended   [maxCommandResponses]bool
 }
 
 var _ chat.Framed = (*commandDecoder)(nil)
@@ -134,7 +134,7 @@ func (s *commandDecoder) chunk(data []byte, emit func(*chat.Delta) error) error 
 	switch {
 	case err != nil:
 		return s.Unreadable(err)
-	case e.index.Value >= maxCommandAnswers:
+	case e.index.Value >= maxCommandResponses:
 		return s.Unreadable(nil)
 	case cohere.Failed(e.finish):
 		return s.Fail(cohere.Failure(e.finish, string(wire.AppendUnquoted(nil, e.message))))
@@ -169,7 +169,7 @@ func (s *commandDecoder) answers(data []byte, emit func(*chat.Delta) error) erro
 	if err != nil {
 		return s.Unreadable(err)
 	}
-	if len(r.Choices) > maxCommandAnswers {
+	if len(r.Choices) > maxCommandResponses {
 		return s.Unreadable(nil)
 	}
 	s.M.ID = r.ID

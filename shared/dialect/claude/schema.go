@@ -74,7 +74,7 @@ func (n *narrower) schema(raw []byte, path string, depth int) {
 		case name == "description" && wire.KindOf(value) == wire.KindString:
 			description = value
 			continue
-		case n.refuses(name, value):
+		case n.rejects(name, value):
 			if len(moved) > 0 {
 				moved = append(moved, ", "...)
 			}
@@ -125,7 +125,7 @@ func (n *narrower) schema(raw []byte, path string, depth int) {
 	n.b = append(n.b, '}')
 }
 
-func (n *narrower) refuses(name string, value []byte) bool {
+func (n *narrower) rejects(name string, value []byte) bool {
 	switch name {
 	case "minItems":
 		return string(value) != "0" && string(value) != "1"

@@ -246,7 +246,7 @@ func (c Chat) MeterResponse(body []byte) chat.Meter {
 	if d.Kind() != wire.KindObject {
 		return m
 	}
-	each(d, u.ofAnswer(d, true))
+	each(d, u.ofResponse(d, true))
 	if d.End() != nil {
 		return m
 	}
@@ -266,14 +266,14 @@ func (c Chat) MeterResponse(body []byte) chat.Meter {
 	return chat.Meter{Usage: native, Started: true, Complete: true}
 }
 
-// ofAnswer reads the members of a response that concern usage.
-func (c *counts) ofAnswer(d *wire.Decoder, outermost bool) func(string) {
+// ofResponse reads the members of a response that concern usage.
+func (c *counts) ofResponse(d *wire.Decoder, outermost bool) func(string) {
 	return func(key string) {
 		switch {
 		case key == "meta" || key == "usage":
 			c.read(d)
 		case key == "response" && outermost:
-			each(d, c.ofAnswer(d, false))
+			each(d, c.ofResponse(d, false))
 		}
 	}
 }

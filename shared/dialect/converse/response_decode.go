@@ -67,7 +67,7 @@ func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) 
 		}
 	}
 	if err != nil || !content {
-		return nil, invalidAnswer(err)
+		return nil, invalidResponse(err)
 	}
 	r.ReportedTotal = u.classes(&r.Usage)
 	var f *fault.Fault

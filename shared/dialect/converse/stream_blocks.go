@@ -12,17 +12,17 @@ import (
 // block is one content block. Blocks of text and reasoning begin with their
 // first piece.
 type block struct {
-	index  int
-	tool   bool
-	answer bool // the hidden tool
-	call   int
-	sent   bool   // a piece of the arguments was given
-	text   []byte // of reasoning, buffered until its signature arrives
-	sign   []byte
-	hidden []byte // redacted reasoning, decoded
-	format string // of an image
-	image  []byte // decoded
-	closed bool
+	index    int
+	tool     bool
+	response bool // the hidden tool
+	call     int
+	sent     bool   // a piece of the arguments was given
+	text     []byte // of reasoning, buffered until its signature arrives
+	sign     []byte
+	hidden   []byte // redacted reasoning, decoded
+	format   string // of an image
+	image    []byte // decoded
+	closed   bool
 }
 
 // maxBlocks bounds the blocks of a stream.
@@ -89,7 +89,7 @@ func (s *streamDecoder) blockStart(emit func(*chat.Delta) error) error {
 	}
 	b.tool = true
 	if tool == chat.ResponseTool {
-		b.answer, s.hidden = true, true
+		b.response, s.hidden = true, true
 		return nil
 	}
 	b.call = s.calls
@@ -173,7 +173,7 @@ func (s *streamDecoder) piece(kind chat.DeltaKind, b *block, raw []byte, emit fu
 	s.m.Started = true
 	s.m.OutputBytes += int64(wire.TextLen(raw))
 	s.m.Chunks++
-	s.out = chat.Delta{Kind: kind, Block: b.index, Call: b.call, Response: b.answer, JSON: s.valid(raw)}
+	s.out = chat.Delta{Kind: kind, Block: b.index, Call: b.call, Response: b.response, JSON: s.valid(raw)}
 	return emit(&s.out)
 }
 
@@ -192,7 +192,7 @@ func (s *streamDecoder) input(b *block, raw []byte, emit func(*chat.Delta) error
 		return nil
 	}
 	b.sent = true
-	if b.answer {
+	if b.response {
 		s.text = true
 		return s.piece(chat.DeltaText, b, raw, emit)
 	}

@@ -288,6 +288,6 @@ func Exception(kind string, data []byte) *fault.Fault {
 	return providerFault(p)
 }
 
-func invalidAnswer(cause error) *fault.Fault {
+func invalidResponse(cause error) *fault.Fault {
 	return upstream.Invalid("The provider's response is not a message", cause)
 }

@@ -120,7 +120,7 @@ func (c *candidate) choice(t *chat.Traits, ids *callIDs, answer string) (chat.Ch
 	}
 	stop, failed := callStop(c.native, calls)
 	if failed {
-		return out, failedAnswer(c.native, c.message)
+		return out, failedResponse(c.native, c.message)
 	}
 	out.Stop = stop
 	for i := range out.Parts {

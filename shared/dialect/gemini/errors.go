@@ -159,8 +159,8 @@ func (s *errorBody) fault() *fault.Fault {
 	return f
 }
 
-// invalidAnswer is the fault for a response that is not one.
-func invalidAnswer(cause error) *fault.Fault {
+// invalidResponse is the fault for a response that is not one.
+func invalidResponse(cause error) *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", "The provider's response is not a generateContent response")
 	f.Source = fault.SourceProvider
 	if cause != nil {
@@ -169,9 +169,9 @@ func invalidAnswer(cause error) *fault.Fault {
 	return f
 }
 
-// failedAnswer is the fault for a finish reason that reports that nothing useful was made. It
+// failedResponse is the fault for a finish reason that reports that nothing useful was made. It
 // is worth a retry.
-func failedAnswer(native, message string) *fault.Fault {
+func failedResponse(native, message string) *fault.Fault {
 	text := "The model did not finish: " + native
 	if message != "" {
 		text += ": " + message

@@ -97,7 +97,7 @@ func meterPlain(body []byte) chat.Meter {
 	} else {
 		_ = f.read(body)
 		if f.m.Err == nil && noCandidates(body) {
-			f.m.Err = invalidAnswer(nil)
+			f.m.Err = invalidResponse(nil)
 		}
 	}
 	if f.m.Err == nil {

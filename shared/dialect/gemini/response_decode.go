@@ -104,18 +104,18 @@ func readRepeated(d *wire.Decoder, s *string) {
 
 // callIDs returns ids to calls that the provider gave none. Reading the same response again
 // gives the same ids.
-type callIDs struct{ answer string }
+type callIDs struct{ response string }
 
 func (c *callIDs) id(own, answer string, choice, call int) string {
 	if own != "" {
 		return own
 	}
-	if c.answer == "" {
-		if c.answer = answer; answer == "" {
-			c.answer = rand.Text()
+	if c.response == "" {
+		if c.response = answer; answer == "" {
+			c.response = rand.Text()
 		}
 	}
-	sum := sha256.Sum256([]byte(c.answer + "/" + strconv.Itoa(choice) + "/" + strconv.Itoa(call)))
+	sum := sha256.Sum256([]byte(c.response + "/" + strconv.Itoa(choice) + "/" + strconv.Itoa(call)))
 	return "call_" + hex.EncodeToString(sum[:12])
 }
 
@@ -138,7 +138,7 @@ func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) 
 	case err == nil && (h.failed || wire.KindOf(body) == wire.KindArray && readError(body) != nil):
 		return nil, inBandError(body)
 	case err != nil || !h.known:
-		return nil, invalidAnswer(err)
+		return nil, invalidResponse(err)
 	}
 	r := &chat.Response{ID: h.id, Model: h.model}
 	var found int64
@@ -158,7 +158,7 @@ func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) 
 	}
 	if len(r.Choices) == 0 {
 		if h.blocked == "" {
-			return nil, invalidAnswer(nil)
+			return nil, invalidResponse(nil)
 		}
 		// A blocked prompt has no candidates, and is answered with a choice that reports it.
 		r.Choices = []chat.Choice{{Stop: chat.StopFilter, Native: h.blocked}}
@@ -173,8 +173,8 @@ func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) 
 // model or a person wrote them.
 const placeholderSignature = "skip_thought_signature_validator"
 
-// maker is the host that signs: no host takes another's signatures.
-func maker(t *chat.Traits) string {
+// signer is the host that signs: no host takes another's signatures.
+func signer(t *chat.Traits) string {
 	if t.Provider == "" {
 		return name
 	}
@@ -186,7 +186,7 @@ func mark(t *chat.Traits, signature string) string {
 	if signature == "" {
 		return ""
 	}
-	return chat.MarkSigned(maker(t), signature)
+	return chat.MarkSigned(signer(t), signature)
 }
 
 // own takes a signature back; "" when this host did not make it.
@@ -197,7 +197,7 @@ func own(t *chat.Traits, marked string) string {
 			by, value = inner, v
 		}
 	}
-	if !ok || by != maker(t) {
+	if !ok || by != signer(t) {
 		return ""
 	}
 	return value

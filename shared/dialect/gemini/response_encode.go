@@ -144,7 +144,7 @@ type streamEncoder struct {
 	o         chat.Options
 	id, model string
 	usage     pricing.Usage
-	calls     map[[2]int]*heldCall
+	calls     map[[2]int]*pendingCall
 	ends      []ending // written last, because usage may come after them
 }
 
@@ -154,7 +154,7 @@ type ending struct {
 	finish string
 }
 
-type heldCall struct {
+type pendingCall struct {
 	id, name string
 	args     []byte
 }
@@ -198,18 +198,18 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		return s.chunk(dst, d.Choice, string(appendImage(nil, chat.ReadImage(d.Text()))), "", nil)
 	case chat.DeltaToolStart:
 		if s.calls == nil {
-			s.calls = make(map[[2]int]*heldCall)
+			s.calls = make(map[[2]int]*pendingCall)
 		}
-		s.calls[[2]int{d.Choice, d.Call}] = &heldCall{id: d.ID, name: s.o.ToolName(d.Name)}
+		s.calls[[2]int{d.Choice, d.Call}] = &pendingCall{id: d.ID, name: s.o.ToolName(d.Name)}
 	case chat.DeltaToolArgs:
 		if c := s.calls[[2]int{d.Choice, d.Call}]; c != nil {
 			c.args = wire.AppendUnquoted(c.args, d.JSON)
 		}
 	case chat.DeltaBlockStop:
-		return s.give(dst, d.Choice, d.Call)
+		return s.write(dst, d.Choice, d.Call)
 	case chat.DeltaStop:
 		for n := range len(s.calls) {
-			dst = s.give(dst, d.Choice, n)
+			dst = s.write(dst, d.Choice, n)
 		}
 		s.ends = append(s.ends, ending{d.Choice, finishReason(d.Stop, d.Native)})
 	case chat.DeltaUsage:
@@ -218,8 +218,8 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	return dst
 }
 
-// give writes a call once it is complete.
-func (s *streamEncoder) give(dst []byte, choice, call int) []byte {
+// write writes a call once it is complete.
+func (s *streamEncoder) write(dst []byte, choice, call int) []byte {
 	c := s.calls[[2]int{choice, call}]
 	if c == nil {
 		return dst

@@ -31,13 +31,13 @@ type streamDecoder struct {
 
 // streamChoice is the state of one candidate.
 type streamChoice struct {
-	index    int
-	block    int       // the open block, or the next one
-	open     blockKind // of the open block
-	calls    int
-	finished bool
-	pending  []chat.Part // signed reasoning since the last call
-	held     string      // signature of the open text, which may still get sources
+	index            int
+	block            int       // the open block, or the next one
+	open             blockKind // of the open block
+	calls            int
+	finished         bool
+	pending          []chat.Part // signed reasoning since the last call
+	pendingSignature string      // signature of the open text, which may still get sources
 
 	firstText      []byte // the first text; its sources refer to places in it
 	firstTextBlock int    // its block
@@ -120,7 +120,7 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	s.h.read(&s.d)
 	switch err := s.d.End(); {
 	case err != nil:
-		return s.fail(invalidAnswer(err))
+		return s.fail(invalidResponse(err))
 	case s.h.failed:
 		return s.fail(inBandError(data))
 	}
@@ -217,7 +217,7 @@ func (s *streamDecoder) candidate(c *candidate, emit func(*chat.Delta) error) er
 	stop, failed := callStop(c.native, ch.calls)
 	if failed {
 		s.m.Finish = c.native
-		return s.fail(failedAnswer(c.native, c.message))
+		return s.fail(failedResponse(c.native, c.message))
 	}
 	if err := s.close(ch, emit); err != nil {
 		return err

@@ -60,7 +60,7 @@ func (s *streamDecoder) part(ch *streamChoice, p *part, logprobs []byte, emit fu
 	}
 	if signature != "" && !thought {
 		if empty && ch.open == blockText {
-			ch.held = signature
+			ch.pendingSignature = signature
 			return nil
 		}
 		if err := s.sign(ch, "", signature, emit); err != nil {
@@ -137,11 +137,11 @@ func (s *streamDecoder) sign(ch *streamChoice, thought, signature string, emit f
 
 // release returns the signature that was held.
 func (s *streamDecoder) release(ch *streamChoice, emit func(*chat.Delta) error) error {
-	if ch.held == "" {
+	if ch.pendingSignature == "" {
 		return nil
 	}
-	signature := ch.held
-	ch.held = ""
+	signature := ch.pendingSignature
+	ch.pendingSignature = ""
 	return s.sign(ch, "", signature, emit)
 }
 

@@ -15,8 +15,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// answer gathers the images of a host's response.
-type answer struct {
+// response gathers the images of a host's response.
+type response struct {
 	data   []string // base64
 	urls   []string
 	reason string // why an image is missing
@@ -29,8 +29,8 @@ type members []string
 
 // gather reads a response with images under the names of m, at any depth of these names.
 // It returns an error if there is none.
-func (m members) gather(body []byte) (*answer, error) {
-	a := &answer{}
+func (m members) gather(body []byte) (*response, error) {
+	a := &response{}
 	d := wire.NewDecoder(body)
 	m.value(d, a, "")
 	if err := d.End(); err != nil {
@@ -50,7 +50,7 @@ func (m members) gather(body []byte) (*answer, error) {
 }
 
 // value reads the value of name.
-func (m members) value(d *wire.Decoder, a *answer, name string) {
+func (m members) value(d *wire.Decoder, a *response, name string) {
 	switch d.Kind() {
 	case wire.KindString:
 		if s := d.Str(); s != "" && name == "url" && !strings.HasPrefix(s, "data:") {
@@ -71,8 +71,8 @@ func (m members) value(d *wire.Decoder, a *answer, name string) {
 
 // object reads one object. Images of an object that was filtered do not count: they are
 // blurred.
-func (m members) object(d *wire.Decoder, a *answer) {
-	var inner answer
+func (m members) object(d *wire.Decoder, a *response) {
+	var inner response
 	for key := range d.Object {
 		switch name := string(key); {
 		case name == "finishReason" || name == "finish_reason":
@@ -112,7 +112,7 @@ func filtered(reason string) error {
 
 // bare reads a response that is the image itself; ok is false for anything else, such as
 // JSON.
-func bare(body []byte, h http.Header) (a *answer, ok bool, err error) {
+func bare(body []byte, h http.Header) (a *response, ok bool, err error) {
 	kind := h.Get("Content-Type")
 	sniffed := strings.HasPrefix(http.DetectContentType(body), "image/")
 	if !sniffed && !strings.HasPrefix(kind, "image/") {
@@ -124,12 +124,12 @@ func bare(body []byte, h http.Header) (a *answer, ok bool, err error) {
 	if !sniffed {
 		return nil, true, upstream.Invalid("The provider's response is not an image, although its type states it", nil)
 	}
-	return &answer{data: []string{base64.StdEncoding.EncodeToString(body)}}, true, nil
+	return &response{data: []string{base64.StdEncoding.EncodeToString(body)}}, true, nil
 }
 
-// answerOf reads a response: the image itself, or JSON that holds images under the
+// readResponse reads a response: the image itself, or JSON that holds images under the
 // names of m.
-func (m members) answerOf(body []byte, h http.Header) (*answer, error) {
+func (m members) readResponse(body []byte, h http.Header) (*response, error) {
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
 	case len(trimmed) == 0:
 		return nil, upstream.Invalid("The provider's response is empty", nil)
@@ -144,7 +144,7 @@ func (m members) answerOf(body []byte, h http.Header) (*answer, error) {
 
 // decode is DecodeResponse of hosts with images under the names of m.
 func (m members) decode(dst, body []byte, h http.Header, req *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
-	a, err := m.answerOf(body, h)
+	a, err := m.readResponse(body, h)
 	if err != nil {
 		return dst, "", chat.Meter{}, err
 	}

@@ -74,7 +74,7 @@ func (a Anthropic) create(ctx context.Context, j *chat.Job) (*chat.JobResponse, 
 	if err := remember(ctx, j, b.ID, &want.note); err != nil {
 		return nil, err
 	}
-	return answerBatch(ctx, j, b)
+	return batchResponse(ctx, j, b)
 }
 
 const (
@@ -197,7 +197,7 @@ func (m *messageBatch) batch() *Batch {
 	}
 	if m.State == "ended" && m.Archived == "" {
 		if c.Succeeded > 0 {
-			b.Output = b.ID + answersSuffix
+			b.Output = b.ID + responsesSuffix
 		}
 		if unanswered > 0 {
 			b.Errors = b.ID + errorsSuffix
@@ -226,7 +226,7 @@ func (a Anthropic) one(ctx context.Context, j *chat.Job, method string) (*chat.J
 	if err != nil {
 		return nil, err
 	}
-	return answerBatch(ctx, j, b)
+	return batchResponse(ctx, j, b)
 }
 
 func (a Anthropic) list(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
@@ -253,7 +253,7 @@ func (a Anthropic) list(ctx context.Context, j *chat.Job) (*chat.JobResponse, er
 	for i := range page.Data {
 		batches[i] = page.Data[i].batch()
 	}
-	return answerBatches(ctx, j, batches, page.More)
+	return batchPage(ctx, j, batches, page.More)
 }
 
 // open reads the results of a batch.

@@ -226,16 +226,16 @@ func AppendBatchState(o *upstream.Object, s *BatchState) {
 	}
 }
 
-// answerBatch is the response with one batch.
-func answerBatch(ctx context.Context, j *chat.Job, b *Batch) (*chat.JobResponse, error) {
+// batchResponse is the response with one batch.
+func batchResponse(ctx context.Context, j *chat.Job, b *Batch) (*chat.JobResponse, error) {
 	if err := recall(ctx, j, b); err != nil {
 		return nil, err
 	}
 	return chat.JobJSON(b.Append(nil)), nil
 }
 
-// answerBatches is the response with a page of batches.
-func answerBatches(ctx context.Context, j *chat.Job, page []*Batch, more bool) (*chat.JobResponse, error) {
+// batchPage is the response with a page of batches.
+func batchPage(ctx context.Context, j *chat.Job, page []*Batch, more bool) (*chat.JobResponse, error) {
 	if err := recall(ctx, j, page...); err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func (b Bedrock) create(ctx context.Context, j *chat.Job) (*chat.JobResponse, er
 	if err := remember(ctx, j, made.ID, &want.note); err != nil {
 		return nil, err
 	}
-	return answerBatch(ctx, j, made)
+	return batchResponse(ctx, j, made)
 }
 
 func (Bedrock) appendJob(j *chat.Job, want *batchRequest, folder string) []byte {
@@ -241,7 +241,7 @@ func (b Bedrock) one(ctx context.Context, j *chat.Job) (*chat.JobResponse, error
 	if made.Ended > 0 && made.Status != failed {
 		b.count(ctx, j, v, made)
 	}
-	return answerBatch(ctx, j, made)
+	return batchResponse(ctx, j, made)
 }
 
 // count adds the row counts in the manifest of an ended job. A job without a manifest has
@@ -261,7 +261,7 @@ func (Bedrock) count(ctx context.Context, j *chat.Job, v *invocationJob, b *Batc
 	}
 	b.Total, b.Completed, b.Failed = m.Total, m.Good, m.Bad
 	if m.Good > 0 {
-		b.Output = b.ID + answersSuffix
+		b.Output = b.ID + responsesSuffix
 	}
 	if m.Bad > 0 {
 		b.Errors = b.ID + errorsSuffix

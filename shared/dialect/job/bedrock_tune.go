@@ -80,7 +80,7 @@ func (b Bedrock) tune(ctx context.Context, j *chat.Job) (*chat.JobResponse, erro
 	if err := rememberTuning(ctx, j, made.ID, &want.tuneNote); err != nil {
 		return nil, err
 	}
-	return answerTuning(ctx, j, made)
+	return tuningResponse(ctx, j, made)
 }
 
 // examples writes a file of examples to the bucket, each in the provider's form.
@@ -200,7 +200,7 @@ func (Bedrock) tuning(ctx context.Context, j *chat.Job) (*chat.JobResponse, erro
 	if c.ARN == "" {
 		return nil, upstream.Invalid("The provider's response is not a job", nil)
 	}
-	return answerTuning(ctx, j, c.tuning())
+	return tuningResponse(ctx, j, c.tuning())
 }
 
 func (b Bedrock) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {

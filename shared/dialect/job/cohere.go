@@ -136,7 +136,7 @@ func (c Cohere) create(ctx context.Context, j *chat.Job) (*chat.JobResponse, err
 		return nil, err
 	}
 	b := &Batch{ID: made.ID, Status: validating, Created: j.Now.Unix()}
-	return answerBatch(ctx, j, b)
+	return batchResponse(ctx, j, b)
 }
 
 // embedShape extracts the text of an embedding request. The other fields apply to the entire
@@ -259,7 +259,7 @@ func (e *embedJob) batch() *Batch {
 		b.Problem = "The job failed."
 	case completed:
 		if e.Output != "" {
-			b.Output = b.ID + answersSuffix
+			b.Output = b.ID + responsesSuffix
 		}
 	}
 	return b

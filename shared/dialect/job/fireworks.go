@@ -173,7 +173,7 @@ func (f Fireworks) create(ctx context.Context, j *chat.Job) (*chat.JobResponse, 
 	if err := remember(ctx, j, made.ID, &want.note); err != nil {
 		return nil, err
 	}
-	return answerBatch(ctx, j, made)
+	return batchResponse(ctx, j, made)
 }
 
 // someRows reads all rows before anything is made from them.
@@ -223,7 +223,7 @@ func (v *inferenceJob) batch() *Batch {
 	}
 	if b.Status == completed {
 		if b.Completed > 0 || b.Total == 0 {
-			b.Output = b.ID + answersSuffix
+			b.Output = b.ID + responsesSuffix
 		}
 		if b.Failed > 0 {
 			b.Errors = b.ID + errorsSuffix
@@ -254,7 +254,7 @@ func (f Fireworks) job(ctx context.Context, j *chat.Job, id string) (*inferenceJ
 func (f Fireworks) one(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	job, err := f.job(ctx, j, j.ID)
 	if err == nil {
-		return answerBatch(ctx, j, job.batch())
+		return batchResponse(ctx, j, job.batch())
 	}
 	b := &Batch{ID: j.ID, Status: cancelled}
 	if !notFound(err) || recall(ctx, j, b) != nil || b.Stopped == 0 {

@@ -76,7 +76,7 @@ func (f Fireworks) tune(ctx context.Context, j *chat.Job) (*chat.JobResponse, er
 	if err := rememberTuning(ctx, j, made.ID, &want.tuneNote); err != nil {
 		return nil, err
 	}
-	return answerTuning(ctx, j, made)
+	return tuningResponse(ctx, j, made)
 }
 
 // supervisedJob is a fine-tuning job at Fireworks AI.
@@ -138,7 +138,7 @@ func (f Fireworks) supervised(ctx context.Context, j *chat.Job) (*Tuning, error)
 func (f Fireworks) tuning(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	t, err := f.supervised(ctx, j)
 	if err == nil {
-		return answerTuning(ctx, j, t)
+		return tuningResponse(ctx, j, t)
 	}
 	t = &Tuning{ID: j.ID, Status: tuneCancelled}
 	if !notFound(err) || recallTunings(ctx, j, t) != nil || t.Stopped == 0 {

@@ -130,7 +130,7 @@ func (m *mistralJob) batch() *Batch {
 		}
 	}
 	if m.Output != "" && m.Succeeded > 0 {
-		b.Output = b.ID + answersSuffix
+		b.Output = b.ID + responsesSuffix
 	}
 	if m.Failures != "" || m.Output != "" && m.Failed > 0 {
 		b.Errors = b.ID + errorsSuffix
@@ -325,7 +325,7 @@ func batchList[S any, P interface {
 		for i := range jobs {
 			batches[i] = P(&jobs[i]).batch()
 		}
-		return answerBatches(ctx, j, batches, more)
+		return batchPage(ctx, j, batches, more)
 	}
 }
 
@@ -343,6 +343,6 @@ func tuningList[S any, P interface {
 		for i := range jobs {
 			tunings[i] = P(&jobs[i]).tuning()
 		}
-		return answerTunings(ctx, j, tunings, more)
+		return tuningPage(ctx, j, tunings, more)
 	}
 }

@@ -19,9 +19,9 @@ type output struct {
 	talks  map[string]*chat.Conversation
 }
 
-// answered writes the row of a response in the provider's dialect.
+// writeRow writes the row of a response in the provider's dialect.
 // inputs is how many inputs a row for embeddings had.
-func (w *output) answered(dst []byte, id, model string, body []byte, inputs int) []byte {
+func (w *output) writeRow(dst []byte, id, model string, body []byte, inputs int) []byte {
 	talk, err := w.talk(model)
 	if err == nil && talk.Translator != nil {
 		return w.vectors(dst, id, model, talk, body, inputs)

@@ -21,18 +21,18 @@ import (
 
 // Ids of the files that hold a batch's results.
 const (
-	answersSuffix = "_output"
-	errorsSuffix  = "_errors"
+	responsesSuffix = "_output"
+	errorsSuffix    = "_errors"
 )
 
-// maxAnswer bounds a response that is read completely, in bytes.
-const maxAnswer = 16 << 20
+// maxResponse bounds a response that is read completely, in bytes.
+const maxResponse = 16 << 20
 
 // readJSON reads a response completely.
 func readJSON(resp *http.Response, into any) error {
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err == nil && len(body) > maxAnswer {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
+	if err == nil && len(body) > maxResponse {
 		err = errRow
 	}
 	if err == nil {
@@ -69,7 +69,7 @@ type opener func(ctx context.Context, j *chat.Job, batch string) (*results, erro
 // resultsFile serves the operations on the files of a batch's results: one file has the
 // rows that were answered, one has the others.
 func resultsFile(ctx context.Context, j *chat.Job, open opener) (*chat.JobResponse, error) {
-	batch, good := strings.CutSuffix(j.ID, answersSuffix)
+	batch, good := strings.CutSuffix(j.ID, responsesSuffix)
 	if !good {
 		var bad bool
 		if batch, bad = strings.CutSuffix(j.ID, errorsSuffix); !bad {
@@ -112,7 +112,7 @@ func resultRows(ctx context.Context, j *chat.Job, open opener, batch string, goo
 			return dst, err
 		}
 		if good {
-			return w.answered(dst, r.id, orElse(r.model, got.model), r.message, max(r.inputs, 1)), nil
+			return w.writeRow(dst, r.id, orElse(r.model, got.model), r.message, max(r.inputs, 1)), nil
 		}
 		return w.failed(dst, r.id, r.code, r.text), nil
 	}), nil

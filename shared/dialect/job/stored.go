@@ -9,15 +9,15 @@ import (
 	"gateway/shared/fault"
 )
 
-// held serves the operations on files stored for the workspace; done is false if the id
+// storedFiles serves the operations on files stored for the workspace; done is false if the id
 // is that of another file.
-func held(ctx context.Context, j *chat.Job, purposes string) (a *chat.JobResponse, done bool, err error) {
+func storedFiles(ctx context.Context, j *chat.Job, purposes string) (a *chat.JobResponse, done bool, err error) {
 	switch j.Operation {
 	case "files_upload":
-		a, err = saveHeld(ctx, j, purposes)
+		a, err = saveStored(ctx, j, purposes)
 		return a, true, err
 	case "files_list":
-		a, err = listHeld(ctx, j)
+		a, err = listStored(ctx, j)
 		return a, true, err
 	}
 	f, err := j.Files.File(ctx, j.ID)
@@ -43,8 +43,8 @@ func held(ctx context.Context, j *chat.Job, purposes string) (a *chat.JobRespons
 	return nil, false, nil
 }
 
-// saveHeld stores an upload. purposes are the allowed ones: "batch" or "batch fine-tune".
-func saveHeld(ctx context.Context, j *chat.Job, purposes string) (*chat.JobResponse, error) {
+// saveStored stores an upload. purposes are the allowed ones: "batch" or "batch fine-tune".
+func saveStored(ctx context.Context, j *chat.Job, purposes string) (*chat.JobResponse, error) {
 	purpose := func() (string, error) {
 		fields, err := j.Upload.Fields()
 		if err != nil {
@@ -90,7 +90,7 @@ func limitOf(j *chat.Job, standard, most int) (int, error) {
 	return n, nil
 }
 
-func listHeld(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
+func listStored(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {
 	limit, err := limitOf(j, 1000, 10_000)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func clip(s string) string {
 // ServeStored serves the operations on files stored for the job's workspace, which belong to no
 // provider. done is false if there is no file with the id, and for other operations.
 func ServeStored(ctx context.Context, j *chat.Job) (a *chat.JobResponse, done bool, err error) {
-	return held(ctx, j, "batch")
+	return storedFiles(ctx, j, "batch")
 }
 
 // Limit reads the length of a page of a list from the query.

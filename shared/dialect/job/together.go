@@ -119,7 +119,7 @@ func (t *togetherJob) batch() *Batch {
 		b.Problem = orElse(t.Error, "The batch failed.")
 	}
 	if t.Output != "" {
-		b.Output = b.ID + answersSuffix
+		b.Output = b.ID + responsesSuffix
 	}
 	if t.Failures != "" {
 		b.Errors = b.ID + errorsSuffix

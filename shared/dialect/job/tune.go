@@ -177,14 +177,14 @@ func recallTunings(ctx context.Context, j *chat.Job, jobs ...*Tuning) error {
 	return nil
 }
 
-func answerTuning(ctx context.Context, j *chat.Job, t *Tuning) (*chat.JobResponse, error) {
+func tuningResponse(ctx context.Context, j *chat.Job, t *Tuning) (*chat.JobResponse, error) {
 	if err := recallTunings(ctx, j, t); err != nil {
 		return nil, err
 	}
 	return chat.JobJSON(t.Append(nil)), nil
 }
 
-func answerTunings(ctx context.Context, j *chat.Job, page []*Tuning, more bool) (*chat.JobResponse, error) {
+func tuningPage(ctx context.Context, j *chat.Job, page []*Tuning, more bool) (*chat.JobResponse, error) {
 	if err := recallTunings(ctx, j, page...); err != nil {
 		return nil, err
 	}

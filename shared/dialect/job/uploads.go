@@ -88,7 +88,7 @@ func (u *uploads[B, T]) create(ctx context.Context, j *chat.Job) (*chat.JobRespo
 	if err := remember(ctx, j, made.ID, &want.note); err != nil {
 		return nil, err
 	}
-	return answerBatch(ctx, j, made)
+	return batchResponse(ctx, j, made)
 }
 
 // readJob reads a response that is a job. J is a pointer to a struct.
@@ -125,7 +125,7 @@ func (u *uploads[B, T]) one(ctx context.Context, j *chat.Job, method string) (*c
 			return nil, err
 		}
 	}
-	return answerBatch(ctx, j, b)
+	return batchResponse(ctx, j, b)
 }
 
 // open reads the rows that a batch made.
@@ -164,10 +164,10 @@ func (u *uploads[B, T]) tune(ctx context.Context, j *chat.Job) (*chat.JobRespons
 	if err != nil {
 		return nil, err
 	}
-	return u.answer(ctx, j, resp, &want.tuneNote)
+	return u.respond(ctx, j, resp, &want.tuneNote)
 }
 
-func (u *uploads[B, T]) answer(ctx context.Context, j *chat.Job, resp *http.Response, n *tuneNote) (*chat.JobResponse, error) {
+func (u *uploads[B, T]) respond(ctx context.Context, j *chat.Job, resp *http.Response, n *tuneNote) (*chat.JobResponse, error) {
 	job, err := u.readTuning(resp)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (u *uploads[B, T]) answer(ctx context.Context, j *chat.Job, resp *http.Resp
 			return nil, err
 		}
 	}
-	return answerTuning(ctx, j, t)
+	return tuningResponse(ctx, j, t)
 }
 
 func (u *uploads[B, T]) tuned(ctx context.Context, j *chat.Job, method string) (*chat.JobResponse, error) {
@@ -186,7 +186,7 @@ func (u *uploads[B, T]) tuned(ctx context.Context, j *chat.Job, method string) (
 	if err != nil {
 		return nil, err
 	}
-	return u.answer(ctx, j, resp, nil)
+	return u.respond(ctx, j, resp, nil)
 }
 
 // loseOptions reports options that only clouds know.
@@ -245,7 +245,7 @@ func (s steps) do(ctx context.Context, j *chat.Job, purposes string, open opener
 	if one, ok := s[j.Operation]; ok {
 		return one(ctx, j)
 	}
-	if got, done, err := held(ctx, j, purposes); done {
+	if got, done, err := storedFiles(ctx, j, purposes); done {
 		return got, err
 	}
 	return resultsFile(ctx, j, open)

@@ -125,7 +125,7 @@ func (v Vertex) create(ctx context.Context, j *chat.Job) (*chat.JobResponse, err
 	if err := remember(ctx, j, made.ID, &want.note); err != nil {
 		return nil, err
 	}
-	return answerBatch(ctx, j, made)
+	return batchResponse(ctx, j, made)
 }
 
 // claudePrefix names the publisher in models of Anthropic, as clients name them.
@@ -228,7 +228,7 @@ func (v Vertex) one(ctx context.Context, j *chat.Job) (*chat.JobResponse, error)
 	if err != nil {
 		return nil, err
 	}
-	return answerBatch(ctx, j, job.batch())
+	return batchResponse(ctx, j, job.batch())
 }
 
 func (v Vertex) stop(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {

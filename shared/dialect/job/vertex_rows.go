@@ -89,7 +89,7 @@ func (p *predictionJob) batch() *Batch {
 	}
 	if b.Ended > 0 && p.Output.Directory != "" {
 		if b.Completed > 0 || b.Total == 0 {
-			b.Output = b.ID + answersSuffix
+			b.Output = b.ID + responsesSuffix
 		}
 		if b.Failed > 0 {
 			b.Errors = b.ID + errorsSuffix

@@ -74,7 +74,7 @@ func (v Vertex) tune(ctx context.Context, j *chat.Job) (*chat.JobResponse, error
 	if err := rememberTuning(ctx, j, made.ID, &want.tuneNote); err != nil {
 		return nil, err
 	}
-	return answerTuning(ctx, j, made)
+	return tuningResponse(ctx, j, made)
 }
 
 // adapterSize takes the place of the size of a batch, which Vertex AI does not know: it is
@@ -228,7 +228,7 @@ func (Vertex) tuning(ctx context.Context, j *chat.Job) (*chat.JobResponse, error
 	if err != nil {
 		return nil, err
 	}
-	return answerTuning(ctx, j, t.tuning())
+	return tuningResponse(ctx, j, t.tuning())
 }
 
 func (v Vertex) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobResponse, error) {

@@ -25,8 +25,8 @@ type filter struct {
 	usage usageReport // of all chunks so far
 	shape pieceShape  // of the chunks that bring text
 
-	shaper conformer // of chunks that OpenAI's libraries cannot read
-	start  heldStart // the first piece of a call with a name that may continue
+	shaper conformer    // of chunks that OpenAI's libraries cannot read
+	start  pendingStart // the first piece of a call with a name that may continue
 
 	answered bool // a choice was seen
 	finished bool // a finish reason was seen
@@ -136,7 +136,7 @@ func (f *filter) event(e *events.Event) {
 			if text > 0 {
 				f.m.Chunks++
 			}
-			if null > 0 && f.hides() {
+			if null > 0 && f.isUsageOnly() {
 				f.drop(e, wire.Span{Start: null, End: null + len(nullUsage)})
 			} else {
 				f.out.Add(e.Raw)
@@ -147,8 +147,8 @@ func (f *filter) event(e *events.Event) {
 	f.chunk(e)
 }
 
-// hides reports whether usage in the stream concerns only the gateway.
-func (f *filter) hides() bool { return f.o.UsageAdded && !f.o.IncludeUsage }
+// isUsageOnly reports whether usage in the stream concerns only the gateway.
+func (f *filter) isUsageOnly() bool { return f.o.UsageAdded && !f.o.IncludeUsage }
 
 // drop passes e on without the part of its data at cut.
 func (f *filter) drop(e *events.Event, cut wire.Span) {
@@ -167,7 +167,7 @@ func (f *filter) chunk(e *events.Event) {
 	if bytes.Equal(bytes.TrimSpace(e.Data), done) {
 		f.releaseName()
 		if !f.answered && !f.m.Complete {
-			f.m.Err, f.failed = emptyAnswer(), true
+			f.m.Err, f.failed = emptyResponse(), true
 			return
 		}
 		f.m.Complete = true
@@ -194,7 +194,7 @@ func (f *filter) chunk(e *events.Event) {
 	case f.holdName(e, c):
 	case f.foreign(c):
 		f.conform(e)
-	case c.usageAt.Absent() || !f.hides():
+	case c.usageAt.Absent() || !f.isUsageOnly():
 		f.out.Add(e.Raw)
 	default:
 		f.drop(e, c.usageCut)
@@ -232,7 +232,7 @@ func (f *filter) emit(event []byte) {
 // visible is the data of an event without usage that concerns only the gateway.
 func (f *filter) visible(e *events.Event) []byte {
 	cut := f.c.usageCut
-	if !f.hides() || f.c.usageAt.Absent() {
+	if !f.isUsageOnly() || f.c.usageAt.Absent() {
 		return e.Data
 	}
 	return append(append([]byte(nil), e.Data[:cut.Start]...), e.Data[cut.End:]...)
@@ -254,7 +254,7 @@ func (f *filter) unreadable(e *events.Event, cause error) {
 // clients stumble over them.
 func (f *filter) swallows(c *chunk) bool {
 	if len(c.choices) == 0 {
-		return f.hides() && c.usage.known() || f.o.Strict && !c.usage.known() && c.err == nil
+		return f.isUsageOnly() && c.usage.known() || f.o.Strict && !c.usage.known() && c.err == nil
 	}
 	if !f.o.Strict {
 		return false
@@ -316,8 +316,8 @@ func (f *filter) meter(c *chunk) {
 // both. The first piece of a call waits for the next chunk, which usually begins the
 // arguments.
 
-// heldStart is the first piece of a call that waits; data is nil while none does.
-type heldStart struct {
+// pendingStart is the first piece of a call that waits; data is nil while none does.
+type pendingStart struct {
 	event, name string // of the server-sent event, and of the call
 	data        []byte
 	choice, key int
@@ -338,7 +338,7 @@ func (c *chunk) startsCall() bool {
 
 // continued returns the further piece of the name of the call that waits; empty if the chunk
 // has none.
-func (h *heldStart) continued(c *chunk) string {
+func (h *pendingStart) continued(c *chunk) string {
 	if h.data == nil || len(c.choices) != 1 || c.choices[0].index != h.choice || len(c.choices[0].calls) != 1 {
 		return ""
 	}
@@ -376,7 +376,7 @@ func (f *filter) holdName(e *events.Event, c *chunk) bool {
 		f.shaper.strict, f.shaper.stream = f.o.Strict, true
 		data = f.shaper.rewrite(data)
 	}
-	f.start = heldStart{string(e.Name), unquote(call.name), append([]byte(nil), data...), c.choices[0].index, call.index}
+	f.start = pendingStart{string(e.Name), unquote(call.name), append([]byte(nil), data...), c.choices[0].index, call.index}
 	return true
 }
 

@@ -75,7 +75,7 @@ func (i *imageData) UnmarshalJSON(raw []byte) error {
 const maxImageHeader = 160 << 10
 
 // measure adds the sizes of the images with readable headers.
-func (a *operationAnswer) measure(m *chat.Meter) {
+func (a *operationResponse) measure(m *chat.Meter) {
 	add := func(i imageData) {
 		if i.known {
 			m.Sized, m.Pixels = m.Sized+1, m.Pixels+i.pixels
@@ -92,8 +92,8 @@ func (a *operationAnswer) measure(m *chat.Meter) {
 	}
 }
 
-// operationAnswer is what accounting need of a response, or of one event.
-type operationAnswer struct {
+// operationResponse is what accounting need of a response, or of one event.
+type operationResponse struct {
 	Type     string            `json:"type"`
 	Model    string            `json:"model"`
 	Data     []json.RawMessage `json:"data"`
@@ -116,7 +116,7 @@ type operationAnswer struct {
 
 // readOperation reads a response. A response that is not a JSON object is an error of the
 // provider. An empty response is no error: it was forwarded unread.
-func readOperation(body []byte) (a operationAnswer, m chat.Meter) {
+func readOperation(body []byte) (a operationResponse, m chat.Meter) {
 	m.Complete, m.Started = true, true
 	if len(body) == 0 {
 		return a, m

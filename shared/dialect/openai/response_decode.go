@@ -63,13 +63,13 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 	case err == nil && failure != nil && !choices:
 		return nil, inBandError(failure)
 	case err != nil || !choices:
-		return nil, invalidAnswer(err)
+		return nil, invalidResponse(err)
 	case broken != nil:
 		return nil, broken
 	case len(r.Choices) == 0 && failure != nil:
 		return nil, inBandError(failure)
 	case len(r.Choices) == 0:
-		return nil, emptyAnswer()
+		return nil, emptyResponse()
 	}
 	if !usage.known() {
 		usage.readChoices(list)
@@ -80,13 +80,13 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 	return r, nil
 }
 
-// invalidAnswer is the fault for a success that cannot be read.
-func invalidAnswer(cause error) *fault.Fault {
+// invalidResponse is the fault for a success that cannot be read.
+func invalidResponse(cause error) *fault.Fault {
 	return upstream.Invalid("The provider's response is not a chat completion", cause)
 }
 
-// emptyAnswer is the fault for a success without any response in it.
-func emptyAnswer() *fault.Fault {
+// emptyResponse is the fault for a success without any response in it.
+func emptyResponse() *fault.Fault {
 	return upstream.Invalid("The provider's response contains no choice", nil)
 }
 
@@ -114,7 +114,7 @@ func decodeChoice(d *wire.Decoder, i int) (chat.Choice, *fault.Fault) {
 		case "message":
 			switch d.Kind() {
 			case wire.KindObject:
-				refused = decodeAnswer(d, &c)
+				refused = decodeMessage(d, &c)
 			case wire.KindNull:
 				null = true
 			}
@@ -143,7 +143,7 @@ func decodeChoice(d *wire.Decoder, i int) (chat.Choice, *fault.Fault) {
 	case failed:
 		return c, failedStop(c.Native)
 	case null && len(c.Parts) == 0:
-		return c, emptyAnswer()
+		return c, emptyResponse()
 	}
 	switch c.Stop = stop; {
 	case stop == chat.StopEnd && c.StopSequence != "":
@@ -157,8 +157,8 @@ func decodeChoice(d *wire.Decoder, i int) (chat.Choice, *fault.Fault) {
 	return c, nil
 }
 
-// decodeAnswer reads a message of the assistant into the parts of c.
-func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
+// decodeMessage reads a message of the assistant into the parts of c.
+func decodeMessage(d *wire.Decoder, c *chat.Choice) (refused bool) {
 	var thinking, refusal string
 	var text []chat.Part
 	var calls, blocks, images []chat.Part

@@ -14,7 +14,7 @@ func (s *streamDecoder) call(st *choiceState, c *callDelta, emit func(*chat.Delt
 	n := st.find(c)
 	if n < 0 {
 		if n = len(st.calls); n == maxCalls {
-			s.m.Err = invalidAnswer(nil)
+			s.m.Err = invalidResponse(nil)
 			return s.m.Err
 		}
 		st.calls = append(st.calls, callState{key: c.index})

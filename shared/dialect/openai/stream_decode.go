@@ -343,7 +343,7 @@ func (s *streamDecoder) done(emit func(*chat.Delta) error) error {
 		return nil
 	}
 	if len(s.choices) == 0 {
-		s.m.Err = emptyAnswer()
+		s.m.Err = emptyResponse()
 		return s.m.Err
 	}
 	s.m.Complete = true

@@ -22,9 +22,9 @@ type streamEncoder struct {
 	roles   uint64 // choices that have given their role, by bit; above 63 not tracked
 	calls   uint64 // choices that had a call
 
-	hidden   bool         // the response comes by a hidden tool
-	answered bool         // and has come
-	held     []chat.Delta // text beside it, given only if that response does not come
+	hidden      bool         // the response comes by a hidden tool
+	answered    bool         // and has come
+	pendingText []chat.Delta // text beside it, given only if that response does not come
 
 	noted []noted // by choice
 	first [1]noted
@@ -92,10 +92,10 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		case !s.hidden:
 			dst = s.text(dst, d)
 		case d.Response:
-			s.held, s.answered = nil, true
+			s.pendingText, s.answered = nil, true
 			dst = s.text(dst, d)
 		case !s.answered:
-			s.held = append(s.held, chat.Delta{Choice: d.Choice, Block: d.Block, JSON: bytes.Clone(d.JSON)})
+			s.pendingText = append(s.pendingText, chat.Delta{Choice: d.Choice, Block: d.Block, JSON: bytes.Clone(d.JSON)})
 		}
 	case chat.DeltaRefusal:
 		dst = s.open(dst, d.Choice)
@@ -169,10 +169,10 @@ func appendBlockDelta(dst []byte, d *chat.Delta, member string) []byte {
 
 // release returns the text that was held, because no hidden answer will come.
 func (s *streamEncoder) release(dst []byte) []byte {
-	for i := range s.held {
-		dst = s.text(dst, &s.held[i])
+	for i := range s.pendingText {
+		dst = s.text(dst, &s.pendingText[i])
 	}
-	s.held = nil
+	s.pendingText = nil
 	return dst
 }
 

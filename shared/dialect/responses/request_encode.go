@@ -53,7 +53,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 		return dst, err
 	}
 	e.settings()
-	if err := e.answer(); err != nil {
+	if err := e.respond(); err != nil {
 		return dst, err
 	}
 	e.extra()
@@ -137,9 +137,9 @@ func (e *requestEncoder) settings() {
 	}
 }
 
-// answer writes the format of the response, how much the model thinks before it, and the
+// respond writes the format of the response, how much the model thinks before it, and the
 // additional output.
-func (e *requestEncoder) answer() error {
+func (e *requestEncoder) respond() error {
 	r := e.r
 	if r.Format.Kind == chat.FormatSchema && e.t.Schema == chat.SchemaNone {
 		return fault.New(fault.UnsupportedResponse, "response_format", "This model cannot answer in a JSON schema")

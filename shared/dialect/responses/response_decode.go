@@ -9,8 +9,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// invalidAnswer is the fault for a success that cannot be read.
-func invalidAnswer(cause error) *fault.Fault {
+// invalidResponse is the fault for a success that cannot be read.
+func invalidResponse(cause error) *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", "The provider's answer is not a response object").WithCause(cause)
 	f.Source = fault.SourceProvider
 	return f
@@ -145,7 +145,7 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 		}
 	}
 	if err != nil || !e.output {
-		return nil, invalidAnswer(err)
+		return nil, invalidResponse(err)
 	}
 	if logprobs != nil {
 		c.Logprobs = append(append([]byte(`{"content":[`), logprobs...), `],"refusal":null}`...)

@@ -29,9 +29,9 @@ type streamEncoder struct {
 	stop   chat.StopReason
 	native string
 
-	hidden   bool         // the response comes by a hidden tool
-	answered bool         // and has come
-	held     []chat.Delta // text beside it, given only if that response does not come
+	hidden      bool         // the response comes by a hidden tool
+	answered    bool         // and has come
+	pendingText []chat.Delta // text beside it, given only if that response does not come
 
 	early map[int][]citation.Citation // sources of a block with a text that is not open
 }
@@ -63,7 +63,7 @@ type openItem struct {
 	cited        []citation.Citation // of the open part: sources that wait for its end
 	notes        []byte              // of the open part: annotations with commas
 	noted        int                 // how many
-	begun        bool                // a part is open
+	partOpen     bool                // a part is open
 	refusal      bool                // it is a refusal
 	parts        []byte              // parts of a message that have ended, with commas
 	count        int
@@ -130,10 +130,10 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		case !s.hidden:
 			dst = s.text(dst, d, false)
 		case d.Response:
-			s.held, s.answered = nil, true
+			s.pendingText, s.answered = nil, true
 			dst = s.text(dst, d, false)
 		case !s.answered:
-			s.held = append(s.held, chat.Delta{Block: d.Block, JSON: bytes.Clone(d.JSON)})
+			s.pendingText = append(s.pendingText, chat.Delta{Block: d.Block, JSON: bytes.Clone(d.JSON)})
 		}
 	case chat.DeltaRefusal:
 		dst = s.text(dst, d, true)
@@ -168,8 +168,8 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 
 // release returns the text that was held, because no hidden answer will come.
 func (s *streamEncoder) release(dst []byte) []byte {
-	held := s.held
-	s.held = nil
+	held := s.pendingText
+	s.pendingText = nil
 	for i := range held {
 		dst = s.text(dst, &held[i], false)
 	}

@@ -22,10 +22,10 @@ func (s *streamEncoder) text(dst []byte, d *chat.Delta, refusal bool) []byte {
 		it = &openItem{kind: messageItem}
 		dst = s.open(dst, it, "msg")
 	}
-	if it.begun && (it.block != d.Block || it.refusal != refusal) {
+	if it.partOpen && (it.block != d.Block || it.refusal != refusal) {
 		dst = endPart(s, dst, it)
 	}
-	if !it.begun {
+	if !it.partOpen {
 		dst = beginPart(s, dst, it, d.Block, refusal)
 	}
 	it.text = append(it.text, d.JSON[1:len(d.JSON)-1]...)
@@ -67,7 +67,7 @@ func (it *openItem) part(dst []byte) []byte {
 func streamCite(s *streamEncoder, dst []byte, d *chat.Delta) []byte {
 	c := citation.Read(d.JSON)
 	it := s.last()
-	if it == nil || it.kind != messageItem || it.whole != nil || !it.begun || it.refusal || it.block != d.Block {
+	if it == nil || it.kind != messageItem || it.whole != nil || !it.partOpen || it.refusal || it.block != d.Block {
 		if c.URL != "" { // its text may still come
 			if s.early == nil {
 				s.early = map[int][]citation.Citation{}
@@ -103,7 +103,7 @@ func lateSources(s *streamEncoder, dst []byte) []byte {
 
 // beginPart opens a part of a message.
 func beginPart(s *streamEncoder, dst []byte, it *openItem, block int, refusal bool) []byte {
-	it.begun, it.block, it.refusal = true, block, refusal
+	it.partOpen, it.block, it.refusal = true, block, refusal
 	it.cited = s.early[block]
 	delete(s.early, block)
 	dst = s.event(dst, "response.content_part.added")
@@ -132,7 +132,7 @@ func (s *streamEncoder) annotation(dst []byte, it *openItem, c *citation.Citatio
 
 // endPart closes the open part of a message.
 func endPart(s *streamEncoder, dst []byte, it *openItem) []byte {
-	if !it.begun {
+	if !it.partOpen {
 		return dst
 	}
 	for i := range it.cited {
@@ -160,7 +160,7 @@ func endPart(s *streamEncoder, dst []byte, it *openItem) []byte {
 	dst = it.part(of(dst, it))
 	dst = append(dst, `,"part":`...)
 	dst = append(append(dst, it.parts[start:]...), "}\n\n"...)
-	it.begun, it.text, it.logprobs = false, it.text[:0], it.logprobs[:0]
+	it.partOpen, it.text, it.logprobs = false, it.text[:0], it.logprobs[:0]
 	it.cited, it.notes, it.noted = nil, it.notes[:0], 0
 	it.count++
 	return dst
@@ -187,8 +187,8 @@ func (s *streamEncoder) thinking(dst []byte, d *chat.Delta) []byte {
 	if len(d.JSON) <= 2 {
 		return dst
 	}
-	if !it.begun {
-		it.begun = true
+	if !it.partOpen {
+		it.partOpen = true
 		dst = s.event(dst, "response.reasoning_summary_part.added")
 		dst = append(of(dst, it), `,"summary_index":0,"part":{"type":"summary_text","text":""}}`...)
 		dst = append(dst, "\n\n"...)
@@ -201,10 +201,10 @@ func (s *streamEncoder) thinking(dst []byte, d *chat.Delta) []byte {
 
 // endSummary closes the summary of reasoning.
 func endSummary(s *streamEncoder, dst []byte, it *openItem) []byte {
-	if !it.begun {
+	if !it.partOpen {
 		return dst
 	}
-	it.begun = false
+	it.partOpen = false
 	dst = s.event(dst, "response.reasoning_summary_text.done")
 	dst = append(of(dst, it), `,"summary_index":0,"text":"`...)
 	dst = append(append(dst, it.text...), "\"}\n\n"...)
@@ -239,7 +239,7 @@ func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 }
 
 func (s *streamEncoder) toolArgs(dst []byte, d *chat.Delta) []byte {
-	if it := heldCall(s, d); it != nil {
+	if it := localShellCall(s, d); it != nil {
 		it.text = append(it.text, d.JSON[1:len(d.JSON)-1]...)
 		return dst
 	}

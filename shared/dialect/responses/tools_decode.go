@@ -263,10 +263,10 @@ func (w *itemWriter) shell(c *chat.ToolCall, tool string) bool {
 	return ok
 }
 
-// heldCall returns the call of local_shell that a delta belongs to, nil if it is of
+// localShellCall returns the call of local_shell that a delta belongs to, nil if it is of
 // another. Such a call is held until it is complete: only then it is known which item it
 // is.
-func heldCall(s *streamEncoder, d *chat.Delta) *openItem { return s.shells[d.Call] }
+func localShellCall(s *streamEncoder, d *chat.Delta) *openItem { return s.shells[d.Call] }
 
 // giveShell writes a call of local_shell that is complete.
 func giveShell(s *streamEncoder, dst []byte, call int) []byte {

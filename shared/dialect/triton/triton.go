@@ -54,14 +54,14 @@ func (Generate) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss 
 	return o.B, loss.Err()
 }
 
-// answer is a response or a piece of one; an error comes alone.
-type answer struct {
+// response is a response or a piece of one; an error comes alone.
+type response struct {
 	model string
 	text  []byte // JSON string
 	err   bool
 }
 
-func read(d *wire.Decoder, a *answer) error {
+func read(d *wire.Decoder, a *response) error {
 	for key := range d.Object {
 		switch string(key) {
 		case "model_name":
@@ -78,7 +78,7 @@ func read(d *wire.Decoder, a *answer) error {
 // DecodeResponse implements chat.ResponseReader. The server reports neither usage nor
 // why it ended.
 func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
-	var a answer
+	var a response
 	switch err := read(wire.NewDecoder(body), &a); {
 	case err != nil:
 		return nil, upstream.Invalid("The provider's response is not JSON", err)
@@ -112,7 +112,7 @@ func (s *decoder) Event(name string, data []byte, emit func(*chat.Delta) error) 
 	case len(data) == 0:
 		return nil
 	}
-	var a answer
+	var a response
 	s.D.Reset(data)
 	if err := read(&s.D, &a); err != nil {
 		return s.Unreadable(err)

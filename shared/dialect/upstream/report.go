@@ -48,7 +48,7 @@ func ReportLoss(r *chat.Request, loss *chat.Loss, carried ...string) error {
 	if !slices.Contains(carried, reasoning) {
 		loseReasoning(r, loss)
 	}
-	if err := oneAnswer(r, slices.Contains(carried, "n")); err != nil {
+	if err := oneResponse(r, slices.Contains(carried, "n")); err != nil {
 		return err
 	}
 	if r.Format.Kind != chat.FormatText && !slices.Contains(carried, "response_format") {
@@ -90,8 +90,8 @@ func loseReasoning(r *chat.Request, loss *chat.Loss) {
 	}
 }
 
-// oneAnswer rejects requests for several answers, for a provider that gives one.
-func oneAnswer(r *chat.Request, several bool) error {
+// oneResponse rejects requests for several answers, for a provider that gives one.
+func oneResponse(r *chat.Request, several bool) error {
 	if r.N.Set && r.N.Value > 1 && !several {
 		return fault.Invalid("n", "n must be 1 for this provider, which returns one response")
 	}

@@ -17,7 +17,7 @@ import (
 
 // CheckRegistry prepares hooks. It is immutable and shared.
 type CheckRegistry struct {
-	makers map[string]judge.Maker
+	factories map[string]judge.Maker
 }
 
 // NewCheckRegistry returns a kit for the registered checks.
@@ -117,7 +117,7 @@ func (k *CheckRegistry) check(a *guard.Applied, h *guard.Hook) check {
 		c.run = func(context.Context, *judge.Subject) judge.Verdict { return wrong }
 		return c
 	}
-	if make := k.makers[a.ID]; make != nil {
+	if make := k.factories[a.ID]; make != nil {
 		c.run = make(params)
 		return c
 	}

@@ -104,7 +104,7 @@ func InRequest(kind string, body []byte, scope Scope) Found {
 // InResponse finds the texts of a response, in any format.
 func InResponse(kind string, body []byte, scope Scope) Found {
 	r := reader(kind, body)
-	r.answer = true
+	r.response = true
 	r.value(r.origin(kind))
 	return r.choose(scope)
 }
@@ -139,7 +139,7 @@ func (r *reading) choose(scope Scope) Found {
 	r.dropRepeated()
 	for i := range r.pieces {
 		p := &r.pieces[i]
-		p.last = p.last || r.answer
+		p.last = p.last || r.response
 		f.ToolCalls = f.ToolCalls || p.call
 		if p.in(scope) || r.tools && p.class == arguments && (scope == "" || scope == LastMessage || scope == AllMessages) {
 			f.pieces = append(f.pieces, *p)
@@ -147,7 +147,7 @@ func (r *reading) choose(scope Scope) Found {
 	}
 	sort.SliceStable(f.pieces, func(i, j int) bool {
 		a, b := &f.pieces[i], &f.pieces[j]
-		if r.answer && a.message != b.message {
+		if r.response && a.message != b.message {
 			return a.message < b.message
 		}
 		if a.first != b.first {

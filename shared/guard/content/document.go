@@ -185,7 +185,7 @@ func (j *joined) add(data []byte, from origin) {
 		j.text(fieldOf{class: text}, string(data), n, piece{})
 		return
 	}
-	r := reading{body: data, d: wire.NewDecoder(data), answer: true}
+	r := reading{body: data, d: wire.NewDecoder(data), response: true}
 	r.value(place{root: true})
 	r.dropRepeated()
 	j.unread = j.unread || r.unread
@@ -262,7 +262,7 @@ const (
 func HasUnreadable(kind string, body []byte, answer bool) (field string, unread bool) {
 	r := reader(kind, body)
 	at := place{message: beside, root: true}
-	if r.answer = answer; answer {
+	if r.response = answer; answer {
 		at = r.origin(kind)
 	}
 	r.value(at)

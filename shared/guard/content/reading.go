@@ -12,13 +12,13 @@ import (
 // and classifies it by the names of the surrounding fields and by the types and roles of their
 // objects. Unknown fields are judged.
 type reading struct {
-	body   []byte
-	d      *wire.Decoder
-	answer bool
-	tools  bool // a single tool call or agent message: arguments and results are the conversation
-	agent  bool
-	pieces []piece
-	next   int // index of the next message
+	body     []byte
+	d        *wire.Decoder
+	response bool
+	tools    bool // a single tool call or agent message: arguments and results are the conversation
+	agent    bool
+	pieces   []piece
+	next     int // index of the next message
 	// choices is the number of alternatives of a response. Their pieces have the index of the
 	// choice as their message; other pieces have 0.
 	choices int
@@ -49,7 +49,7 @@ const beside = -1
 // outside reports whether a place is outside of the messages of a request, or at the root of a
 // response.
 func (r *reading) outside(at *place) bool {
-	if r.answer {
+	if r.response {
 		return at.root
 	}
 	return at.message == beside || at.element
@@ -277,7 +277,7 @@ func (r *reading) object(at place) (o object) {
 		sub.parts = string(name) == "content" || string(name) == "parts"
 		sub.path = hash(at.path, name)
 		sub.media = at.media || isMediaName(name)
-		if !r.answer && at.class != arguments && r.d.Kind() == wire.KindArray && isTokens(string(name), *r.d) {
+		if !r.response && at.class != arguments && r.d.Kind() == wire.KindArray && isTokens(string(name), *r.d) {
 			r.unread, r.tokens = true, string(key)
 		}
 		if does == judged && !isFieldName(key) {
@@ -303,17 +303,17 @@ func (r *reading) object(at place) (o object) {
 		case string(name) == "parts" && at.element:
 			o.turn = true
 			r.value(sub)
-		case r.answer && at.root && string(name) == "object" && r.d.Kind() == wire.KindString:
+		case r.response && at.root && string(name) == "object" && r.d.Kind() == wire.KindString:
 			if raw := r.d.Raw(); raw != nil {
 				if repeats = repeats || repeatsRequest(string(inside(raw))); !isIdentifier(inside(raw)) {
 					r.add(raw, sub, formText)
 				}
 			}
-		case r.answer && at.root && string(name) == "instructions":
+		case r.response && at.root && string(name) == "instructions":
 			first := len(r.pieces)
 			r.value(sub)
 			echoes = append(echoes, wire.Span{Start: first, End: len(r.pieces)})
-		case r.answer && at.root && echoed[string(name)] && (string(name) != "text" && string(name) != "reasoning" || r.d.Kind() == wire.KindObject):
+		case r.response && at.root && echoed[string(name)] && (string(name) != "text" && string(name) != "reasoning" || r.d.Kind() == wire.KindObject):
 			r.d.Skip()
 		case (string(name) == "mimetype" || string(name) == "mediatype") && r.d.Kind() == wire.KindString:
 			raw := r.d.Raw()
@@ -447,11 +447,11 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 		r.exemptIf(isOpaque, sub)
 	case unsent:
 		// Clients of MCP servers show what results contain beside their content.
-		if !r.outside(at) && !r.agent || r.tools && r.answer && name == "meta" && !r.agent {
+		if !r.outside(at) && !r.agent || r.tools && r.response && name == "meta" && !r.agent {
 			r.value(sub)
 		}
 	case repeated:
-		if !r.answer {
+		if !r.response {
 			r.value(sub)
 			return
 		}
@@ -460,7 +460,7 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 			r.twice = append(r.twice, wire.Span{Start: start, End: r.d.Offset()})
 		}
 	case blocks:
-		if !r.answer {
+		if !r.response {
 			r.value(sub)
 			return
 		}
@@ -473,7 +473,7 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 			r.value(sub)
 		}
 	case instruction:
-		sub.system = sub.system || r.outside(at) && !r.answer
+		sub.system = sub.system || r.outside(at) && !r.response
 		r.value(sub)
 	case definition:
 		sub.definition = true
@@ -486,7 +486,7 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 		switch {
 		case at.definition:
 			r.whole(sub, false)
-		case name == "parameters" && (at.message != beside || r.answer):
+		case name == "parameters" && (at.message != beside || r.response):
 			sub.class = arguments
 			r.whole(sub, true)
 		default:
@@ -494,16 +494,16 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 		}
 	case list:
 		switch {
-		case r.answer && (at.root || name != "input"), name != "input" && at.message != beside:
+		case r.response && (at.root || name != "input"), name != "input" && at.message != beside:
 			r.value(sub)
-		case name == "input" && (at.message != beside || r.answer):
+		case name == "input" && (at.message != beside || r.response):
 			sub.class = arguments
 			r.whole(sub, true)
 		default:
 			r.messages(sub)
 		}
 	case choice:
-		if r.answer && at.root && kind == wire.KindArray {
+		if r.response && at.root && kind == wire.KindArray {
 			for i := range r.d.Array {
 				sub.message = i
 				r.choices = max(r.choices, i+1)
@@ -516,7 +516,7 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 		sub.class = arguments
 		r.whole(sub, true)
 	case callResult:
-		if !(r.answer && at.root) {
+		if !(r.response && at.root) {
 			sub.class = result
 		}
 		if name == "result" && kind == wire.KindString {
@@ -531,15 +531,15 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 			return
 		}
 		if kind == wire.KindObject {
-			sub.root = r.answer && at.root // the response of an event
+			sub.root = r.response && at.root // the response of an event
 		}
 		r.value(sub)
 	case reasoning:
-		if kind == wire.KindString && !r.answer && at.message == beside {
+		if kind == wire.KindString && !r.response && at.message == beside {
 			r.exemptIf(isIdentifier, sub) // the model's reasoning effort
 			return
 		}
-		if r.answer || at.message != beside {
+		if r.response || at.message != beside {
 			sub.class = reasoned
 		}
 		r.value(sub)

@@ -30,8 +30,8 @@ func Makers(now func() time.Time, lookUp LookUp) map[string]judge.Maker {
 	}
 }
 
-// maxAnswer is the size limit of a host's response in bytes.
-const maxAnswer = 20 << 20
+// maxResponse is the size limit of a host's response in bytes.
+const maxResponse = 20 << 20
 
 // host is a customer's service that receives a request or a response.
 type host struct {
@@ -134,7 +134,7 @@ func (h *host) send(ctx context.Context, s *judge.Subject) (int, []byte, error) 
 		return 0, nil, errors.New("the service cannot be reached")
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
 		return resp.StatusCode, nil, errors.New("the response of the service was truncated")
 	}

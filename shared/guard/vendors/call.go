@@ -22,8 +22,8 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// maxAnswer is the size limit of a vendor's response in bytes.
-const maxAnswer = 20 << 20
+// maxResponse is the size limit of a vendor's response in bytes.
+const maxResponse = 20 << 20
 
 // query makes one call and reads its response into the run, which records the first error.
 func (r *run) query(ctx context.Context, part int, text string) {
@@ -45,7 +45,7 @@ func (r *run) query(ctx context.Context, part int, text string) {
 // read passes a response to the wire's function.
 func (r *run) read(a *vendorCall, raw []byte) *judge.Failure {
 	bad := false
-	resp := answer{bad: &bad}
+	resp := response{bad: &bad}
 	if json.Unmarshal(raw, &resp.v) != nil {
 		return r.noVerdict("returned a response that is not JSON")
 	}
@@ -90,7 +90,7 @@ func (a *vendorCall) call(ctx context.Context) ([]byte, *judge.Failure) {
 		return nil, a.unanswered(ctx, key, failed, "cannot be reached")
 	}
 	defer resp.Body.Close()
-	raw, failed := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	raw, failed := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	if failed != nil {
 		return nil, a.unanswered(ctx, key, failed, "sent a truncated response")
 	}
@@ -101,8 +101,8 @@ func (a *vendorCall) call(ctx context.Context) ([]byte, *judge.Failure) {
 		return nil, a.run.fails("VendorError", "responded with the status %d", resp.StatusCode)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		return nil, a.run.noVerdict("responded with the status %d", resp.StatusCode)
-	case len(raw) > maxAnswer:
-		return nil, a.run.noVerdict("returned a response of more than %d bytes", maxAnswer)
+	case len(raw) > maxResponse:
+		return nil, a.run.noVerdict("returned a response of more than %d bytes", maxResponse)
 	}
 	return raw, nil
 }

@@ -99,7 +99,7 @@ var policies = map[string][]string{
 // bedrock reads the assessments of a guardrail. Blocked content fails. Masked content also
 // fails, unless the check redacts and nothing was blocked. Content that was only detected
 // (action NONE) is reported and passes.
-func bedrock(a *vendorCall, resp answer) {
+func bedrock(a *vendorCall, resp response) {
 	intervened := resp.word("action", "NONE", "GUARDRAIL_INTERVENED") == "GUARDRAIL_INTERVENED"
 	blocked, masked, assessed := []string{}, []string{}, false
 	for _, one := range resp.listIf("assessments") {
@@ -146,7 +146,7 @@ func bedrock(a *vendorCall, resp answer) {
 }
 
 // first returns the first of several texts that a response has.
-func first(a answer, names ...string) string {
+func first(a response, names ...string) string {
 	for _, name := range names {
 		if s, ok := a.get(name).v.(string); ok && s != "" {
 			return s
@@ -182,7 +182,7 @@ func alibabaForm(a *vendorCall) []byte {
 
 // alibaba fails content that the vendor would block or mask, and reports content that it only
 // watches.
-func alibaba(a *vendorCall, resp answer) {
+func alibaba(a *vendorCall, resp response) {
 	if resp.number("Code") != 200 {
 		*resp.bad = true
 		return

@@ -8,8 +8,8 @@ import (
 )
 
 // flags fails if a field is true.
-func flags(path, name string) func(*vendorCall, answer) {
-	return func(a *vendorCall, resp answer) {
+func flags(path, name string) func(*vendorCall, response) {
+	return func(a *vendorCall, resp response) {
 		if resp.flag(path) {
 			a.run.found(name)
 		}
@@ -17,15 +17,15 @@ func flags(path, name string) func(*vendorCall, answer) {
 }
 
 // acts fails if the action is not the one that passes.
-func acts(path, passes string, fails ...string) func(*vendorCall, answer) {
-	return func(a *vendorCall, resp answer) {
+func acts(path, passes string, fails ...string) func(*vendorCall, response) {
+	return func(a *vendorCall, resp response) {
 		if word := resp.word(path, append(fails, passes)...); word != passes {
 			a.run.found(label(word))
 		}
 	}
 }
 
-func contentSafety(a *vendorCall, resp answer) {
+func contentSafety(a *vendorCall, resp response) {
 	for _, c := range resp.list("categoriesAnalysis") {
 		name, severity := label(c.text("category")), c.number("severity")
 		a.run.score(name, severity)
@@ -55,7 +55,7 @@ func documents(a *vendorCall) any {
 
 // azurePII reads the entities of each document. A document that was not judged makes the
 // response an error.
-func azurePII(a *vendorCall, resp answer) {
+func azurePII(a *vendorCall, resp response) {
 	left := len(documents(a).([]any))
 	for _, d := range resp.list("results.documents") {
 		part, err := strconv.Atoi(d.text("id"))
@@ -89,7 +89,7 @@ func systemOrText(a *vendorCall) any {
 	return system
 }
 
-func shieldPrompt(a *vendorCall, resp answer) {
+func shieldPrompt(a *vendorCall, resp response) {
 	if resp.flag("userPromptAnalysis.attackDetected") {
 		a.run.found("prompt_attack")
 	}
@@ -101,7 +101,7 @@ func shieldPrompt(a *vendorCall, resp answer) {
 }
 
 // f5 reads the outcome for one part. Masking does not help against a block.
-func f5(a *vendorCall, resp answer) {
+func f5(a *vendorCall, resp response) {
 	outcome := resp.word("result.outcome", "cleared", "flagged", "redacted", "blocked")
 	redacted := optional[string](resp, "redactedInput")
 	switch {
@@ -128,12 +128,12 @@ func (a *vendorCall) talks() bool {
 
 func mistralInput(a *vendorCall) any {
 	if a.talks() {
-		return []any{a.withAnswer()}
+		return []any{a.withResponse()}
 	}
 	return []string{a.text}
 }
 
-func mistral(a *vendorCall, resp answer) {
+func mistral(a *vendorCall, resp response) {
 	want := a.run.listed("categories")
 	results := resp.list("results")
 	*resp.bad = *resp.bad || len(results) == 0
@@ -225,16 +225,16 @@ var firstWires = []row{
 
 const azureKey = "Ocp-Apim-Subscription-Key: {apiKey?}"
 
-// answer is a part of a vendor's response. A value of an unexpected type invalidates the entire
+// response is a part of a vendor's response. A value of an unexpected type invalidates the entire
 // response: all parts share bad.
-type answer struct {
+type response struct {
 	v   any
 	bad *bool
 }
 
 // get returns the field at a path such as a.b.c, or the entire value for "". If it does not
 // exist, the result has no value.
-func (a answer) get(path string) answer {
+func (a response) get(path string) response {
 	if path == "" {
 		return a
 	}
@@ -245,10 +245,10 @@ func (a answer) get(path string) answer {
 	return a
 }
 
-func (a answer) has(path string) bool { return a.get(path).v != nil }
+func (a response) has(path string) bool { return a.get(path).v != nil }
 
 // value returns a field that must have a type.
-func value[T any](a answer, path string) T {
+func value[T any](a response, path string) T {
 	v, ok := a.get(path).v.(T)
 	if !ok {
 		*a.bad = true
@@ -257,34 +257,34 @@ func value[T any](a answer, path string) T {
 }
 
 // optional returns a field that may be absent or null.
-func optional[T any](a answer, path string) (v T) {
+func optional[T any](a response, path string) (v T) {
 	if a.has(path) {
 		return value[T](a, path)
 	}
 	return v
 }
 
-func (a answer) flag(path string) bool      { return value[bool](a, path) }
-func (a answer) text(path string) string    { return value[string](a, path) }
-func (a answer) number(path string) float64 { return value[float64](a, path) }
+func (a response) flag(path string) bool      { return value[bool](a, path) }
+func (a response) text(path string) string    { return value[string](a, path) }
+func (a response) number(path string) float64 { return value[float64](a, path) }
 
 // list returns the entries of a list.
-func (a answer) list(path string) []answer { return a.entries(value[[]any](a, path)) }
+func (a response) list(path string) []response { return a.entries(value[[]any](a, path)) }
 
 // listIf returns the entries of a list that may be absent.
-func (a answer) listIf(path string) []answer { return a.entries(optional[[]any](a, path)) }
+func (a response) listIf(path string) []response { return a.entries(optional[[]any](a, path)) }
 
-func (a answer) entries(list []any) []answer {
-	out := make([]answer, len(list))
+func (a response) entries(list []any) []response {
+	out := make([]response, len(list))
 	for i, v := range list {
-		out[i] = answer{v, a.bad}
+		out[i] = response{v, a.bad}
 	}
 	return out
 }
 
 // members returns the fields of an object in the order of their names. If the object is
 // optional, an absent one has none.
-func (a answer) members(path string, needed bool) (names []string, values []answer) {
+func (a response) members(path string, needed bool) (names []string, values []response) {
 	var object map[string]any
 	if needed {
 		object = value[map[string]any](a, path)
@@ -293,13 +293,13 @@ func (a answer) members(path string, needed bool) (names []string, values []answ
 	}
 	names = slices.Sorted(maps.Keys(object))
 	for _, name := range names {
-		values = append(values, answer{object[name], a.bad})
+		values = append(values, response{object[name], a.bad})
 	}
 	return names, values
 }
 
 // word returns a string that must be one of a few.
-func (a answer) word(path string, allowed ...string) string {
+func (a response) word(path string, allowed ...string) string {
 	s := a.text(path)
 	if !slices.Contains(allowed, s) {
 		*a.bad = true

@@ -25,7 +25,7 @@ func evaluators(a *vendorCall) any {
 
 // patronus passes what its evaluator passes. Personal data is masked except for its first
 // and last character.
-func patronus(a *vendorCall, resp answer) {
+func patronus(a *vendorCall, resp response) {
 	list := resp.list("results")
 	if len(list) == 0 || list[0].has("error_message") {
 		*resp.bad = true
@@ -78,7 +78,7 @@ func longest(spans []span) (out []span) {
 	return out
 }
 
-func qualifire(a *vendorCall, resp answer) {
+func qualifire(a *vendorCall, resp response) {
 	if status := resp.text("status"); status != "failed" {
 		return
 	}
@@ -145,7 +145,7 @@ func toolTurns(a *vendorCall) any {
 		Choices []struct{ Message chatMessage }
 	}
 	if json.Unmarshal(a.run.s.Request, &sent) != nil || json.Unmarshal(a.run.s.Response, &response) != nil || len(response.Choices) == 0 {
-		return a.withAnswer()
+		return a.withResponse()
 	}
 	out := []toolTurn{}
 	for i := range sent.Messages {
@@ -173,7 +173,7 @@ func toolsOf(a *vendorCall) any {
 	return out
 }
 
-func sydelabs(a *vendorCall, resp answer) {
+func sydelabs(a *vendorCall, resp response) {
 	for category, param := range map[string]string{"PROMPT_INJECT": "prompt_injection", "TOXIC": "toxicity", "EVASION": "evasion"} {
 		score := optional[float64](resp.get("category_scores"), category)
 		a.run.score(category, score)
@@ -184,7 +184,7 @@ func sydelabs(a *vendorCall, resp answer) {
 	value[map[string]any](resp, "category_scores")
 }
 
-func walled(a *vendorCall, resp answer) {
+func walled(a *vendorCall, resp response) {
 	list := resp.list("data.safety")
 	if len(list) == 0 && a.run.is("generic_safety_check") {
 		*resp.bad = true

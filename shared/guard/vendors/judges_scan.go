@@ -51,7 +51,7 @@ func acuvityRedactions(a *vendorCall) any {
 
 // acuvity reads an extraction for each part. A text in another than the allowed languages
 // fails. Personal data and secrets do not count as findings where they were redacted.
-func acuvity(a *vendorCall, resp answer) {
+func acuvity(a *vendorCall, resp response) {
 	list := resp.list("extractions")
 	*resp.bad = *resp.bad || len(list) != len(a.run.s.Texts)
 	for i, e := range list {
@@ -76,7 +76,7 @@ func acuvity(a *vendorCall, resp answer) {
 	}
 }
 
-func (a *vendorCall) detections(part int, e answer) {
+func (a *vendorCall) detections(part int, e response) {
 	for _, d := range e.listIf("detections") {
 		kind, name := strings.ToLower(d.text("type")), strings.ToLower(d.text("name"))
 		param := map[string]string{"pii": "pii", "secret": "secrets"}[kind]
@@ -106,7 +106,7 @@ func aktoPayload(a *vendorCall) any {
 }
 
 // akto reports denied content; it does not fail if deny is false.
-func akto(a *vendorCall, resp answer) {
+func akto(a *vendorCall, resp response) {
 	switch {
 	case resp.flag("Allowed"):
 	case a.run.is("deny"):
@@ -119,7 +119,7 @@ func akto(a *vendorCall, resp answer) {
 // catoMessages returns the conversation with its texts as parts.
 func catoMessages(a *vendorCall) any {
 	out := []any{}
-	for _, m := range a.withAnswer().([]message) {
+	for _, m := range a.withResponse().([]message) {
 		out = append(out, map[string]any{"role": m.Role, "content": []any{map[string]any{"type": "text", "text": m.Content}}})
 	}
 	return out
@@ -127,7 +127,7 @@ func catoMessages(a *vendorCall) any {
 
 // cato blocks, replaces names, or only watches. Its new message replaces the first text part,
 // and the other text parts become empty.
-func cato(a *vendorCall, resp answer) {
+func cato(a *vendorCall, resp response) {
 	action := resp.get("required_action")
 	if action.v == nil && resp.has("analysis_result") {
 		return
@@ -152,7 +152,7 @@ func cato(a *vendorCall, resp answer) {
 }
 
 // crowdstrike returns the entire body if it changed it.
-func crowdstrike(a *vendorCall, resp answer) {
+func crowdstrike(a *vendorCall, resp response) {
 	resp.word("status", "Success")
 	result := resp.get("result")
 	policy := label(optional[string](result, "policy"))
@@ -176,7 +176,7 @@ func crowdstrike(a *vendorCall, resp answer) {
 	}
 }
 
-func javelin(a *vendorCall, resp answer) {
+func javelin(a *vendorCall, resp response) {
 	for _, one := range resp.list("assessments") {
 		names, values := one.members("", true)
 		for i, name := range names {
@@ -189,7 +189,7 @@ func javelin(a *vendorCall, resp answer) {
 
 // lakera masks its matches if all are personal data, and otherwise fails. Its positions count
 // characters.
-func lakera(a *vendorCall, resp answer) {
+func lakera(a *vendorCall, resp response) {
 	if !resp.flag("flagged") {
 		return
 	}
@@ -247,7 +247,7 @@ func token(name string) string {
 }
 
 // lasso blocks by the actions of its findings, or by its verdict if there are none.
-func lasso(a *vendorCall, resp answer) {
+func lasso(a *vendorCall, resp response) {
 	violated := resp.flag("violations_detected")
 	names, values := resp.members("findings", false)
 	acted := false
@@ -266,7 +266,7 @@ func lasso(a *vendorCall, resp answer) {
 	}
 }
 
-func pangea(a *vendorCall, resp answer) {
+func pangea(a *vendorCall, resp response) {
 	resp.word("status", "Success")
 	names, values := resp.members("result.detectors", true)
 	for i, name := range names {
@@ -279,7 +279,7 @@ func pangea(a *vendorCall, resp answer) {
 	}
 }
 
-func pangeaPII(a *vendorCall, resp answer) {
+func pangeaPII(a *vendorCall, resp response) {
 	resp.word("status", "Success")
 	if resp.number("result.count") == 0 {
 		return
@@ -370,7 +370,7 @@ func unwrapped(text string) string {
 	return out
 }
 
-func airs(a *vendorCall, resp answer) {
+func airs(a *vendorCall, resp response) {
 	category := label(optional[string](resp, "category"))
 	if resp.word("action", "allow", "block", "alert") == "block" {
 		if category == "" {
@@ -389,7 +389,7 @@ func pillarScanners(a *vendorCall) any {
 }
 
 // pillar fails for each requested scanner that found something.
-func pillar(a *vendorCall, resp answer) {
+func pillar(a *vendorCall, resp response) {
 	names, values := resp.members("", true)
 	seen := 0
 	for i, name := range names {
@@ -404,20 +404,20 @@ func pillar(a *vendorCall, resp answer) {
 	*resp.bad = *resp.bad || seen == 0
 }
 
-func (a *vendorCall) promptfoo(resp answer) answer {
+func (a *vendorCall) promptfoo(resp response) response {
 	list := resp.list("results")
 	if len(list) == 0 {
 		*resp.bad = true
-		return answer{bad: resp.bad}
+		return response{bad: resp.bad}
 	}
 	return list[0]
 }
 
-func promptfooGuard(a *vendorCall, resp answer) {
+func promptfooGuard(a *vendorCall, resp response) {
 	flags("categories.jailbreak", "jailbreak")(a, a.promptfoo(resp))
 }
 
-func promptfooHarm(a *vendorCall, resp answer) {
+func promptfooHarm(a *vendorCall, resp response) {
 	r := a.promptfoo(resp)
 	if !r.flag("flagged") {
 		return
@@ -432,7 +432,7 @@ func promptfooHarm(a *vendorCall, resp answer) {
 }
 
 // promptfooPII masks places that are counted in characters.
-func promptfooPII(a *vendorCall, resp answer) {
+func promptfooPII(a *vendorCall, resp response) {
 	r := a.promptfoo(resp)
 	if !r.flag("flagged") {
 		return
@@ -448,7 +448,7 @@ func promptfooPII(a *vendorCall, resp answer) {
 
 // promptSecurity reads the result about the prompt or the response. With monitorOnly it never
 // fails.
-func promptSecurity(a *vendorCall, resp answer) {
+func promptSecurity(a *vendorCall, resp response) {
 	one := resp.get("result").get(a.run.arg)
 	if one.v == nil {
 		*resp.bad = true
@@ -480,7 +480,7 @@ func zscalerPolicy(a *vendorCall) any {
 	return id
 }
 
-func zscaler(a *vendorCall, resp answer) {
+func zscaler(a *vendorCall, resp response) {
 	if resp.word("action", "ALLOW", "BLOCK", "DETECT") != "ALLOW" {
 		names, values := resp.members("detectorResponses", false)
 		for i, name := range names {

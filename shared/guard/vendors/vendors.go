@@ -311,7 +311,7 @@ type source struct {
 }
 
 // found writes the results into the request.
-func found(a *vendorCall, answered answer) {
+func found(a *vendorCall, answered response) {
 	list := answered.list("results")
 	var b strings.Builder
 	if s := optional[string](answered, "answer"); s != "" {

@@ -37,7 +37,7 @@ type row struct {
 	// form encodes a body that is not JSON.
 	form  func(a *vendorCall) []byte
 	sign  func(ctx context.Context, a *vendorCall, req *http.Request, body []byte) error
-	judge func(a *vendorCall, resp answer)
+	judge func(a *vendorCall, resp response)
 	// values are further values for its body and its address, by name.
 	values map[string]func(a *vendorCall) any
 }
@@ -198,7 +198,7 @@ func (a *vendorCall) value(name string) any {
 	case "messages":
 		return a.conversation()
 	case "talk":
-		return a.withAnswer()
+		return a.withResponse()
 	case "body":
 		if a.run.afterResponse() {
 			return a.run.s.Response
@@ -291,8 +291,8 @@ func textOf(parts json.RawMessage) string {
 	return judge.JoinTexts(f.Texts)
 }
 
-// withAnswer returns the conversation, followed by the response.
-func (a *vendorCall) withAnswer() any {
+// withResponse returns the conversation, followed by the response.
+func (a *vendorCall) withResponse() any {
 	list := a.conversation()
 	if a.run.afterResponse() {
 		list = append(list, message{"assistant", a.text})

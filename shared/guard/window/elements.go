@@ -271,7 +271,7 @@ type Verdict func(whole *chat.Response) (now *chat.Response, denied *fault.Fault
 // JudgeComplete returns a decoder that forwards nothing before the entire response was judged.
 func JudgeComplete(dec chat.StreamDecoder, judge Verdict) chat.StreamDecoder {
 	h := &whole{decoderBase: decoderBase{dec: dec}, judge: judge}
-	h.give = h.delta
+	h.push = h.delta
 	return h
 }
 

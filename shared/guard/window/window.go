@@ -40,7 +40,7 @@ func Texts(dec chat.StreamDecoder, reach guard.MatchWindow, judge Judge, element
 		g.judged = true
 		return judge(text)
 	}
-	g.give = g.delta
+	g.push = g.delta
 	return g
 }
 
@@ -48,7 +48,7 @@ func Texts(dec chat.StreamDecoder, reach guard.MatchWindow, judge Judge, element
 type decoderBase struct {
 	dec        chat.StreamDecoder
 	emit       func(*chat.Delta) error
-	give       func(*chat.Delta) error
+	push       func(*chat.Delta) error
 	denied     *fault.Fault
 	denialSent bool // the denial was sent
 }
@@ -73,7 +73,7 @@ func (f *decoderBase) event(event string, data []byte, emit func(*chat.Delta) er
 		return f.dec.Event(event, data, nothing)
 	}
 	f.emit = emit
-	return f.dec.Event(event, data, f.give)
+	return f.dec.Event(event, data, f.push)
 }
 
 // sendDenial sends the denial once.

@@ -104,7 +104,7 @@ func (c *conn) serve() {
 func (c *conn) handOver() {
 	read := bytes.Clone(c.in[c.r:c.w])
 	c.r = c.w
-	c.s.handed.give(&replayConn{Conn: c.net.TCP(), read: read, ticket: c.ticket, writeTime: c.s.options.WriteTime})
+	c.s.handed.handOver(&replayConn{Conn: c.net.TCP(), read: read, ticket: c.ticket, writeTime: c.s.options.WriteTime})
 }
 
 // next is the next action on a connection.

@@ -22,8 +22,8 @@ func newHandover(addr net.Addr) *handover {
 	return &handover{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-// give hands a connection over. It closes the connection if the server is closed.
-func (h *handover) give(c net.Conn) {
+// handOver hands a connection over. It closes the connection if the server is closed.
+func (h *handover) handOver(c net.Conn) {
 	select {
 	case h.conns <- c:
 	case <-h.done:

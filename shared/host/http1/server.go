@@ -130,7 +130,7 @@ func (s *Server) accept(raw net.Conn) {
 			return
 		}
 	}
-	s.handed.give(&replayConn{Conn: raw, ticket: t, writeTime: s.options.WriteTime})
+	s.handed.handOver(&replayConn{Conn: raw, ticket: t, writeTime: s.options.WriteTime})
 }
 
 func (s *Server) remove(c *conn) {

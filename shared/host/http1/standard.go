@@ -106,9 +106,9 @@ func originForm(r *http.Request) {
 // last.
 type standardWriter struct {
 	http.ResponseWriter
-	body  *timedBody // nil if there is none
-	last  bool
-	begun bool
+	body    *timedBody // nil if there is none
+	last    bool
+	started bool
 	// duplex means that the body may be read while the response is sent.
 	duplex bool
 }
@@ -122,10 +122,10 @@ func (a *standardWriter) EnableFullDuplex() error {
 // begin handles the body before the response is sent; net/http would wait for it without
 // limit.
 func (a *standardWriter) begin() {
-	if a.begun {
+	if a.started {
 		return
 	}
-	a.begun = true
+	a.started = true
 	if a.body != nil && !a.last && !a.duplex && !a.body.settle() {
 		a.last = true
 	}

@@ -103,13 +103,13 @@ type invocation struct {
 	id       string
 	event    []byte
 	deadline time.Time
-	answered chan answered // receives one
+	answered chan result // receives one
 	settled  chan struct{}
 }
 
-type answered struct {
-	answer *Response
-	err    error
+type result struct {
+	response *Response
+	err      error
 }
 
 // Invoke passes the event to the function and waits for the start of its response. The
@@ -119,7 +119,7 @@ func (s *Server) Invoke(ctx context.Context, event []byte, timeout time.Duration
 	s.n++
 	in := &invocation{
 		id: fmt.Sprintf("00000000-0000-4000-8000-%012d", s.n), event: event, deadline: time.Now().Add(timeout),
-		answered: make(chan answered, 1), settled: make(chan struct{}),
+		answered: make(chan result, 1), settled: make(chan struct{}),
 	}
 	failure := s.failure
 	s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *Server) Invoke(ctx context.Context, event []byte, timeout time.Duration
 	}
 	select {
 	case a := <-in.answered:
-		return a.answer, a.err
+		return a.response, a.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-s.stopped:
@@ -199,7 +199,7 @@ func (s *Server) response(w http.ResponseWriter, r *http.Request) {
 		s.streamed(in, r)
 	} else {
 		whole, err := io.ReadAll(r.Body)
-		in.answered <- answered{&Response{Body: io.NopCloser(bytes.NewReader(whole)), Settled: in.settled}, err}
+		in.answered <- result{&Response{Body: io.NopCloser(bytes.NewReader(whole)), Settled: in.settled}, err}
 	}
 	w.WriteHeader(http.StatusAccepted)
 }
@@ -208,13 +208,13 @@ func (s *Server) response(w http.ResponseWriter, r *http.Request) {
 func (s *Server) streamed(in *invocation, r *http.Request) {
 	a := &Response{Stream: true, Settled: in.settled}
 	if err := readPrelude(r.Body, a); err != nil {
-		in.answered <- answered{nil, err}
+		in.answered <- result{nil, err}
 		_, _ = io.Copy(io.Discard, r.Body)
 		return
 	}
 	pr, pw := io.Pipe()
 	a.Body = pr
-	in.answered <- answered{a, nil}
+	in.answered <- result{a, nil}
 	_, err := io.CopyBuffer(pipeWriter{pw}, r.Body, make([]byte, 64<<10))
 	if err == nil {
 		err = trailerError(r.Trailer)
@@ -289,7 +289,7 @@ func (s *Server) invocationError(w http.ResponseWriter, r *http.Request) {
 	if in == nil {
 		return
 	}
-	in.answered <- answered{nil, readError(r)}
+	in.answered <- result{nil, readError(r)}
 	w.WriteHeader(http.StatusAccepted)
 }
 

@@ -159,14 +159,14 @@ type Rules struct {
 // Checker caches key sets and introspection responses for all Rules. It is safe for concurrent
 // use.
 type Checker struct {
-	now     func() time.Time
-	keys    *keys
-	answers *answers
+	now       func() time.Time
+	keys      *keys
+	responses *responseCache
 }
 
 // NewChecker returns a Checker.
 func NewChecker(now func() time.Time) *Checker {
-	return &Checker{now, &keys{now: now, sets: map[string]*KeySet{}}, &answers{now: now, known: map[answerKey]answer{}}}
+	return &Checker{now, &keys{now: now, sets: map[string]*KeySet{}}, &responseCache{now: now, known: map[responseKey]response{}}}
 }
 
 // Token is a valid token, or the introspection response for one.
@@ -188,7 +188,7 @@ func (c *Checker) Check(ctx context.Context, client *http.Client, r *Rules, raw 
 	case client == nil && r.Inline == nil:
 		return nil, "", errNoClient
 	case r.Introspect != "":
-		return c.answers.introspect(ctx, client, r, raw)
+		return c.responses.introspect(ctx, client, r, raw)
 	}
 	return c.keys.verify(ctx, client, r, raw, c.now())
 }
@@ -255,28 +255,28 @@ func (c *Checker) Detached(ctx context.Context, client *http.Client, uri string,
 }
 
 const (
-	FormType   = "application/x-www-form-urlencoded" // of the introspection request
-	maxAnswers = 10_000                              // cached per process
+	FormType     = "application/x-www-form-urlencoded" // of the introspection request
+	maxResponses = 10_000                              // cached per process
 )
 
-// answers caches introspection responses (RFC 7662).
-type answers struct {
+// responseCache caches introspection responses (RFC 7662).
+type responseCache struct {
 	now   func() time.Time
 	mu    sync.Mutex
-	known map[answerKey]answer
+	known map[responseKey]response
 }
 
-// answerKey identifies an endpoint, its client and a token, so that no other response is used.
-type answerKey [sha256.Size]byte
+// responseKey identifies an endpoint, its client and a token, so that no other response is used.
+type responseKey [sha256.Size]byte
 
-type answer struct {
+type response struct {
 	token *Token
 	until time.Time
 }
 
 // introspect returns whether a token is valid according to the introspection endpoint.
-func (a *answers) introspect(ctx context.Context, client *http.Client, r *Rules, raw string) (*Token, string, error) {
-	key := answerKey(sha256.Sum256([]byte(r.Introspect + "\x00" + r.Kind + "\x00" + r.ClientID + "\x00" + r.ClientSecret + "\x00" + raw)))
+func (a *responseCache) introspect(ctx context.Context, client *http.Client, r *Rules, raw string) (*Token, string, error) {
+	key := responseKey(sha256.Sum256([]byte(r.Introspect + "\x00" + r.Kind + "\x00" + r.ClientID + "\x00" + r.ClientSecret + "\x00" + raw)))
 	now := a.now()
 	t := a.recall(key, now)
 	if t == nil {
@@ -310,7 +310,7 @@ func (a *answers) introspect(ctx context.Context, client *http.Client, r *Rules,
 	return t, "", nil
 }
 
-func (a *answers) recall(key answerKey, now time.Time) *Token {
+func (a *responseCache) recall(key responseKey, now time.Time) *Token {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if k, ok := a.known[key]; ok && now.Before(k.until) {
@@ -319,16 +319,16 @@ func (a *answers) recall(key answerKey, now time.Time) *Token {
 	return nil
 }
 
-func (a *answers) store(key answerKey, t *Token, now time.Time, age time.Duration) {
+func (a *responseCache) store(key responseKey, t *Token, now time.Time, age time.Duration) {
 	if age <= 0 {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.known) >= maxAnswers {
+	if len(a.known) >= maxResponses {
 		clear(a.known)
 	}
-	a.known[key] = answer{t, now.Add(age)}
+	a.known[key] = response{t, now.Add(age)}
 }
 
 func introspect(ctx context.Context, client *http.Client, r *Rules, raw string) (map[string]any, error) {

@@ -62,10 +62,10 @@ type Verifier struct {
 	client http.RoundTripper
 	now    func() time.Time
 
-	mu      sync.Mutex
-	sets    map[string]*keySet // by organization
-	known   map[[sha256.Size]byte]*known
-	refused map[[sha256.Size]byte]time.Time // recently reported tokens
+	mu       sync.Mutex
+	sets     map[string]*keySet // by organization
+	known    map[[sha256.Size]byte]*known
+	rejected map[[sha256.Size]byte]time.Time // recently reported tokens
 }
 
 // known is a verified token.
@@ -80,7 +80,7 @@ type known struct {
 func New(o Options) *Verifier {
 	return &Verifier{
 		Options: o, client: o.Client, now: o.Now,
-		sets: map[string]*keySet{}, known: map[[sha256.Size]byte]*known{}, refused: map[[sha256.Size]byte]time.Time{},
+		sets: map[string]*keySet{}, known: map[[sha256.Size]byte]*known{}, rejected: map[[sha256.Size]byte]time.Time{},
 	}
 }
 
@@ -332,18 +332,18 @@ func (v *Verifier) reportRejection(ctx context.Context, org, token string, by id
 	const every, most = time.Minute, 1000
 	sum, now := sha256.Sum256([]byte(token)), v.now()
 	v.mu.Lock()
-	last, reported := v.refused[sum]
+	last, reported := v.rejected[sum]
 	if reported = reported && now.Sub(last) < every; !reported {
-		if len(v.refused) >= most {
-			for s, at := range v.refused {
+		if len(v.rejected) >= most {
+			for s, at := range v.rejected {
 				if now.Sub(at) >= every {
-					delete(v.refused, s)
+					delete(v.rejected, s)
 				}
 			}
 		}
 		// Limits the reports caused by many different tokens from one sender.
-		if reported = len(v.refused) >= most; !reported {
-			v.refused[sum] = now
+		if reported = len(v.rejected) >= most; !reported {
+			v.rejected[sum] = now
 		}
 	}
 	v.mu.Unlock()

@@ -146,7 +146,7 @@ func (k *Keys) read(ctx context.Context) error {
 // load reads the keys, and rotates them if due.
 func (k *Keys) load(ctx context.Context, now time.Time) (ring, error) {
 	for range maxRounds {
-		held, rev, err := k.held(ctx)
+		held, rev, err := k.stored(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -166,8 +166,8 @@ func (k *Keys) load(ctx context.Context, now time.Time) (ring, error) {
 	return nil, store.ErrContended
 }
 
-// held returns the keys in the tables and the revision of their row, or 0 if there is none.
-func (k *Keys) held(ctx context.Context) (r ring, rev int64, err error) {
+// stored returns the keys in the tables and the revision of their row, or 0 if there is none.
+func (k *Keys) stored(ctx context.Context) (r ring, rev int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	it, ok, err := k.table.Get(ctx, row, true)

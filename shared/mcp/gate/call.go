@@ -126,12 +126,12 @@ func rounds(v *requestState, w *bridge, o *outgoing, name string) error {
 // client; otherwise it passes a result that the guardrails allow to answer.
 func conclude(v *requestState, request func() (json.RawMessage, error), answer func(result json.RawMessage) error) error {
 	result, err := request()
-	if h := (*heldCall)(nil); errors.As(err, &h) {
+	if h := (*pendingCall)(nil); errors.As(err, &h) {
 		questions, _ := json.Marshal(h.questions) // decoded from JSON
 		judged, denied := v.call.Pipeline.Judge(questions)
 		if denied {
 			h.drop()
-			answerDenied(v)
+			respondDenied(v)
 			return nil
 		}
 		if err = json.Unmarshal(judged, &h.questions); err != nil {
@@ -154,7 +154,7 @@ func judgeResult(v *requestState, result json.RawMessage, err error) (json.RawMe
 	denied := false
 	if refused := (*mcp.Error)(nil); errors.As(err, &refused) {
 		if refused, denied = judgeError(v, refused); denied {
-			answerDenied(v)
+			respondDenied(v)
 			return nil, nil
 		}
 		if refused.Code == protocolversion.CodeSignIn && v.req.Kind == protocolversion.Stateless && inputMethods[v.req.Method] {
@@ -167,7 +167,7 @@ func judgeResult(v *requestState, result json.RawMessage, err error) (json.RawMe
 	}
 	if guardedMethods[v.req.Method] {
 		if result, denied = v.call.Pipeline.Judge(result); denied {
-			answerDenied(v)
+			respondDenied(v)
 			return nil, nil
 		}
 	}
@@ -270,7 +270,7 @@ func guardParams(v *requestState, name string, o *outgoing) (stop bool, err erro
 		return false, err
 	}
 	if denied {
-		answerDenied(v)
+		respondDenied(v)
 		return true, nil
 	}
 	if changed == nil {
@@ -279,7 +279,7 @@ func guardParams(v *requestState, name string, o *outgoing) (stop bool, err erro
 	made := mcp.Fields(changed)
 	for _, field := range [...]string{"name", "uri", "ref"} {
 		if !bytes.Equal(made[field], shown[field]) { // authorization covered only the original value
-			answerDenied(v)
+			respondDenied(v)
 			return true, nil
 		}
 	}
@@ -291,8 +291,8 @@ func guardParams(v *requestState, name string, o *outgoing) (stop bool, err erro
 	return false, nil
 }
 
-// answerDenied responds that a guardrail denied the call.
-func answerDenied(v *requestState) {
+// respondDenied responds that a guardrail denied the call.
+func respondDenied(v *requestState) {
 	v.record.Decision = "guardrail"
 	unable(v, "The guardrail checks of the workspace denied this call.")
 }

@@ -167,8 +167,8 @@ func (w *bridge) roundTrip(o *outgoing) (json.RawMessage, error) {
 	return w.await(ctx, o, func(status *int) (json.RawMessage, int, error) { return w.roundTripOnce(ctx, o, status) })
 }
 
-// resumeHeld reads the result of a held call.
-func (w *bridge) resumeHeld(h *heldCall) (json.RawMessage, error) {
+// resumePending reads the result of a held call.
+func (w *bridge) resumePending(h *pendingCall) (json.RawMessage, error) {
 	h.ctx.reset()
 	return w.await(h.ctx, h.out, func(status *int) (json.RawMessage, int, error) {
 		*status = h.x.Status
@@ -191,7 +191,7 @@ func (w *bridge) await(ctx *idleTimeout, o *outgoing, wait func(status *int) (js
 	v.call.Pipeline.RecordSizes(len(v.call.Body), down)
 	done()
 	leaves()
-	if h := (*heldCall)(nil); errors.As(err, &h) {
+	if h := (*pendingCall)(nil); errors.As(err, &h) {
 		ctx.timer.Stop()
 		return nil, err
 	}

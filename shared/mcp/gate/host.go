@@ -54,7 +54,7 @@ type Host struct {
 	// questions maps runningKey to the channels that receive the input of clients with
 	// sessions.
 	questions sync.Map
-	held      heldCalls
+	pending   pendingCalls
 	settings  settings
 }
 

@@ -19,20 +19,20 @@ import (
 // Limits of calls that are held while a client without a session provides input for a server
 // with sessions.
 const (
-	maxHeld        = 1000                   // per process
-	maxHeldOf      = 100                    // per workspace
+	maxPending     = 1000                   // per process
+	maxPendingOf   = 100                    // per workspace
 	questionWindow = 100 * time.Millisecond // wait for further questions after the first
 )
 
-// heldCalls stores held calls by the name that clients send back sealed.
-type heldCalls struct {
+// pendingCalls stores held calls by the name that clients send back sealed.
+type pendingCalls struct {
 	mu    sync.Mutex
-	calls map[string]*heldCall
+	calls map[string]*pendingCall
 }
 
 // put holds a call until the input times out. It returns false if the process or the workspace
 // holds too many calls.
-func (s *heldCalls) put(name string, h *heldCall) bool {
+func (s *pendingCalls) put(name string, h *pendingCall) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own := 0
@@ -41,11 +41,11 @@ func (s *heldCalls) put(name string, h *heldCall) bool {
 			own++
 		}
 	}
-	if len(s.calls) >= maxHeld || own >= maxHeldOf {
+	if len(s.calls) >= maxPending || own >= maxPendingOf {
 		return false
 	}
 	if s.calls == nil {
-		s.calls = map[string]*heldCall{}
+		s.calls = map[string]*pendingCall{}
 	}
 	s.calls[name] = h
 	h.timer = time.AfterFunc(inputTimeout, func() {
@@ -57,7 +57,7 @@ func (s *heldCalls) put(name string, h *heldCall) bool {
 }
 
 // take removes a call, so that only one request continues it. It returns nil if there is none.
-func (s *heldCalls) take(name string) *heldCall {
+func (s *pendingCalls) take(name string) *pendingCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.calls[name]
@@ -68,8 +68,8 @@ func (s *heldCalls) take(name string) *heldCall {
 	return h
 }
 
-// heldCall is a call at a server that waits for input of the client.
-type heldCall struct {
+// pendingCall is a call at a server that waits for input of the client.
+type pendingCall struct {
 	scope       string // workspace of the caller
 	x           *mcp.Exchange
 	pending     chan readResult // read in progress, or nil
@@ -84,10 +84,10 @@ type heldCall struct {
 }
 
 // Error implements error: reading an exchange ends with a held call.
-func (h *heldCall) Error() string { return "gate: the server requests input of the client" }
+func (h *pendingCall) Error() string { return "gate: the server requests input of the client" }
 
 // drop cancels the call.
-func (h *heldCall) drop() {
+func (h *pendingCall) drop() {
 	w := &bridge{kind: toPooled, up: h.up, sentHeaders: h.sentHeaders}
 	w.cancelUpstream(context.Background(), h.out)
 	h.ctx.stop()
@@ -170,7 +170,7 @@ func (w *bridge) respond(ctx context.Context, id, result json.RawMessage) {
 }
 
 // holdCall holds a call and returns the result that requests input from the client.
-func holdCall(v *requestState, h *heldCall) (json.RawMessage, error) {
+func holdCall(v *requestState, h *pendingCall) (json.RawMessage, error) {
 	name := rand.Text()
 	sealed, err := sealValue(v, binding(v, sealState), &state{Held: name, Digest: digest(v), Expires: v.call.Now().Add(inputTimeout).Unix()})
 	var result json.RawMessage
@@ -178,7 +178,7 @@ func holdCall(v *requestState, h *heldCall) (json.RawMessage, error) {
 		result, err = serverrequest.Required(h.questions, sealed)
 	}
 	h.scope = v.call.Caller.Scope.Org + "/" + v.call.Caller.Scope.Workspace
-	if err == nil && !v.host.held.put(name, h) {
+	if err == nil && !v.host.pending.put(name, h) {
 		err = upstream.Fail(http.StatusOK, "too many calls wait for input of their clients")
 	}
 	if err != nil {
@@ -190,7 +190,7 @@ func holdCall(v *requestState, h *heldCall) (json.RawMessage, error) {
 
 // resumeCall continues a held call with the client's input.
 func resumeCall(v *requestState, w *bridge, o *outgoing, name, tool string) error {
-	h := v.host.held.take(name)
+	h := v.host.pending.take(name)
 	if h == nil {
 		unable(v, "The server no longer waits for this input. Repeat the call without them.")
 		return nil
@@ -219,5 +219,5 @@ func resumeCall(v *requestState, w *bridge, o *outgoing, name, tool string) erro
 			w.respond(h.ctx, id, responses[one])
 		}
 	}
-	return conclude(v, func() (json.RawMessage, error) { return w.resumeHeld(h) }, func(result json.RawMessage) error { return finish(v, w, result) })
+	return conclude(v, func() (json.RawMessage, error) { return w.resumePending(h) }, func(result json.RawMessage) error { return finish(v, w, result) })
 }

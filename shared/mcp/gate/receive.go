@@ -51,7 +51,7 @@ func (w *bridge) read(ctx *idleTimeout, o *outgoing, x *mcp.Exchange) (_ json.Ra
 		raw, err := w.next(ctx, x, len(ids) > 0)
 		if errors.Is(err, errQuiet) {
 			holding = true
-			return nil, down, &heldCall{x: x, pending: w.pending, ctx: ctx, out: o, session: w.pooled, up: w.up, sentHeaders: w.sentHeaders, ids: ids, questions: questions}
+			return nil, down, &pendingCall{x: x, pending: w.pending, ctx: ctx, out: o, session: w.pooled, up: w.up, sentHeaders: w.sentHeaders, ids: ids, questions: questions}
 		}
 		if err != nil {
 			if next := w.resume(ctx, x); next != nil {

@@ -182,7 +182,7 @@ func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Val
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {answer.Get("code")}, "redirect_uri": {f.Callback}, "code_verifier": {f.Verifier}}
 	held := &StoredTokens{Target: f.Target, Token: a.Token, Resource: a.Resource, Client: f.Client, Requested: f.Requested}
 	err := held.request(ctx, via, form, now)
-	if held.refused == "invalid_client" || held.refused == "unauthorized_client" {
+	if held.rejected == "invalid_client" || held.rejected == "unauthorized_client" {
 		return nil, ErrUnknownClient
 	}
 	return held, err
@@ -198,7 +198,7 @@ type StoredTokens struct {
 	Refresh   string   `json:"refresh_token,omitempty"`
 	Expires   int64    `json:"expires"`         // Unix seconds; zero if the server did not state it
 	Requested []string `json:"asked,omitempty"` // scopes that were requested
-	refused   string
+	rejected  string
 }
 
 // renewBefore is how long before its expiry an access token is replaced.
@@ -211,7 +211,7 @@ func (h *StoredTokens) request(ctx context.Context, via http.RoundTripper, form 
 	}
 	by := h.Client.authenticate(form)
 	got, err := requestToken(ctx, via, h.Token, form, by)
-	if h.refused = got.Error; err != nil {
+	if h.rejected = got.Error; err != nil {
 		return err
 	}
 	if h.Access, h.Expires = got.Access, 0; got.Expires > 0 {

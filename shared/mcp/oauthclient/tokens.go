@@ -209,7 +209,7 @@ func (t *Tokens) renew(ctx context.Context, k *cached, p UserKey) error {
 	err := next.renew(ctx, t.Transport, t.Now())
 	switch {
 	case err == nil:
-	case tokenresponse.EndsGrant(next.refused): // the stored tokens are useless
+	case tokenresponse.EndsGrant(next.rejected): // the stored tokens are useless
 		k.tokens = nil
 		if err := t.Table.Delete(ctx, p.key(), store.IfEqual(store.At("rev"), k.rev)); err != nil {
 			if _, changed := store.AsCondition(err); !changed {

@@ -79,7 +79,7 @@ func (q *Queue) sendBatch(ctx context.Context, entries []types.SendMessageBatchR
 		if o.cause != nil {
 			cause = failed(ctx, "send", o.cause)
 		}
-		for _, i := range o.refused {
+		for _, i := range o.rejected {
 			rejected = append(rejected, positions[i])
 		}
 		entries, positions = retryBatch(entries, positions, o.retry)
@@ -146,7 +146,7 @@ func (q *Queue) deleteBatch(ctx context.Context, messages []queue.Message) (left
 		if o.cause != nil {
 			cause = failed(ctx, "delete", o.cause)
 		}
-		left += len(o.refused)
+		left += len(o.rejected)
 		var again []string
 		for _, i := range o.retry {
 			again = append(again, receipts[i])

@@ -77,9 +77,9 @@ func failed(ctx context.Context, what string, err error) error {
 // outcome is the rest of a batch: entries worth another try and entries that will never be
 // accepted, by their position in the batch.
 type outcome struct {
-	retry   []int
-	refused []int
-	cause   error // of the first one
+	retry    []int
+	rejected []int
+	cause    error // of the first one
 }
 
 // settle reads the response to a batch of n entries with their positions as ids.
@@ -101,7 +101,7 @@ func settle(n int, accepted []*string, bad []types.BatchResultErrorEntry) outcom
 		}
 		if e.SenderFault {
 			settled[i] = true
-			o.refused = append(o.refused, i)
+			o.rejected = append(o.rejected, i)
 		}
 	}
 	for i, done := range settled {

@@ -26,10 +26,10 @@ var backgroundName = []byte(`"background"`)
 // interaction, in the background.
 func StartsBackground(b *Bill) bool {
 	if rt := b.Target.Req.Route; rt.BodyMode != routes.Raw {
-		return rt.Operation == provider.ResponsesCreate && b.Target.SameDialect() && asksBackground(b)
+		return rt.Operation == provider.ResponsesCreate && b.Target.SameDialect() && requestsBackground(b)
 	}
 	like := b.Target.Body.Counterpart()
-	return (like != nil && like.Operation == provider.ResponsesCreate || startsInteraction(b)) && asksBackground(b)
+	return (like != nil && like.Operation == provider.ResponsesCreate || startsInteraction(b)) && requestsBackground(b)
 }
 
 // Tickets reports whether a passed-through response is such a ticket. It is read completely
@@ -39,7 +39,7 @@ func Tickets(b *Bill, resp *http.Response) bool {
 	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (StartsBackground(b) || ordersVideo(b))
 }
 
-func asksBackground(b *Bill) bool {
+func requestsBackground(b *Bill) bool {
 	src := b.Target.Body.In
 	if b.Target.Choice.Body != nil {
 		src = b.Target.Choice.Body // as the config changed it

@@ -16,8 +16,8 @@ import (
 
 // passed reads the usage of one passed-through response.
 type passed struct {
-	bill   *Bill
-	answer *response.UsageTail
+	bill     *Bill
+	response *response.UsageTail
 }
 
 // RecordRawUsage records the usage reported by a passed-through response. On paths that read does not
@@ -68,34 +68,34 @@ func RecordRawUsage(b *Bill, m *response.UsageTail, status int) {
 // if the path determines the schema.
 func (a *passed) read() (got chat.Meter) {
 	if interacts(a.bill) {
-		got, _ = interaction(a.answer)
+		got, _ = interaction(a.response)
 		return got
 	}
 	like := a.bill.Target.Body.Counterpart()
 	switch {
 	case like == nil && a.bill.Target.Req.Req.Method == http.MethodPost && a.bill.Target.Body.StoredPath().Collection == "videos":
-		if video, ok := body.ReadVideo(a.answer.Retained); ok {
+		if video, ok := body.ReadVideo(a.response.Retained); ok {
 			a.bill.Reported.OfSize(video.Size)
 			return chat.Meter{Model: video.Model, Usage: video.Usage}
 		}
 	case like == nil:
 	case like.Client != nil:
-		got = a.answer.Read(like.Client)
-	case a.answer.JSON && like.Meter != nil && len(a.answer.Retained) > 0:
-		got = like.Meter(a.answer.Retained)
-	case a.answer.Stream && like.Meter != nil:
-		got = response.MeterEvents(like.Meter, a.answer.Events())
+		got = a.response.Read(like.Client)
+	case a.response.JSON && like.Meter != nil && len(a.response.Retained) > 0:
+		got = like.Meter(a.response.Retained)
+	case a.response.Stream && like.Meter != nil:
+		got = response.MeterEvents(like.Meter, a.response.Events())
 	}
 	if got.Usage.IsReported() {
 		return got
 	}
-	native := a.answer.Read(a.dialect())
+	native := a.response.Read(a.dialect())
 	switch {
 	case native.Usage.IsReported():
 	case (like == nil || like.Client == nil) && a.bill.Target.Units.Assumed.IsReported():
 		got.Usage = a.bill.Target.Units.Assumed
 		return got
-	case a.embedsUntold():
+	case a.embedsWithoutUsage():
 		native.Usage.Set(pricing.Input, response.TokensOfBytes(max(len(a.bill.Target.Body.In), int(a.bill.Target.Req.Req.ContentLength))))
 		native.Usage.Estimated = true
 	}
@@ -105,30 +105,30 @@ func (a *passed) read() (got chat.Meter) {
 // unreported estimates a conversation without reported usage. ok is false if nothing was
 // produced, or if the response has no known format.
 func (a *passed) unreported(got chat.Meter) (u pricing.Usage, ok bool) {
-	d, kept := a.conversation(), int64(len(a.answer.Retained))
+	d, kept := a.conversation(), int64(len(a.response.Retained))
 	if d == nil || kept == 0 || a.bill.Target.Req.Req.Method != http.MethodPost || got.Err != nil {
 		return u, false
 	}
 	switch {
-	case a.answer.JSON && kept == a.answer.Total && kept <= response.MaxPartial:
-		b, whole := response.PartialConversation(d, &a.bill.Target.Choice.Traits, a.answer.Retained)
+	case a.response.JSON && kept == a.response.Total && kept <= response.MaxPartial:
+		b, whole := response.PartialConversation(d, &a.bill.Target.Choice.Traits, a.response.Retained)
 		if !whole || !b.HasContent || b.HasError {
 			return u, false
 		}
 		return Estimate(a.bill, b.Meter.OutputEstimate()), true
-	case a.answer.Stream:
-		m := a.answer.Read(upstream.Passer(d))
+	case a.response.Stream:
+		m := a.response.Read(upstream.Passer(d))
 		if m.Err != nil || !m.Started || m.OutputEstimate() == 0 {
 			return u, false
 		}
-		return Estimate(a.bill, m.OutputEstimate()*max(a.answer.Total/kept, 1)), true // the tail holds the last pieces only
+		return Estimate(a.bill, m.OutputEstimate()*max(a.response.Total/kept, 1)), true // the tail holds the last pieces only
 	}
 	return u, false
 }
 
-// embedsUntold reports whether the response holds vectors from an API that reports no tokens.
-func (a *passed) embedsUntold() bool {
-	if !a.answer.JSON || a.bill.Target.Req.Req.Method != http.MethodPost || a.bill.Target.Choice.Target.Provider.Dialect != provider.Gemini {
+// embedsWithoutUsage reports whether the response holds vectors from an API that reports no tokens.
+func (a *passed) embedsWithoutUsage() bool {
+	if !a.response.JSON || a.bill.Target.Req.Req.Method != http.MethodPost || a.bill.Target.Choice.Target.Provider.Dialect != provider.Gemini {
 		return false
 	}
 	path := a.bill.Target.Body.RawPath()
@@ -149,13 +149,13 @@ func (a *passed) dialect() chat.Passer {
 // charged with the first response that reports its usage, which may be a read.
 func (a *passed) charged(got chat.Meter) (u pricing.Usage, told bool) {
 	if a.bill.Target.Body.StoredPath().Collection == "threads" {
-		return a.ofRun(lastRun(a.answer)), true
+		return a.ofRun(lastRun(a.response)), true
 	}
 	if at := a.bill.Target.Body.StoredPath(); at.Collection == "responses" && at.ID != "" {
-		if a.answer.Stream {
-			return usedByStream(a.bill, a.answer.Events()), true
+		if a.response.Stream {
+			return usedByStream(a.bill, a.response.Events()), true
 		}
-		return usedByResponse(a.bill, a.answer.Retained), true
+		return usedByResponse(a.bill, a.response.Retained), true
 	}
 	if interacts(a.bill) {
 		return a.ofInteraction()
@@ -194,14 +194,14 @@ func (a *passed) ofRun(run []byte) (u pricing.Usage) {
 // and an estimate from the bytes received. ok is false if nothing was received or the schema is
 // unknown.
 func (a *passed) cut() (u pricing.Usage, ok bool) {
-	if !a.answer.Cut || !a.answer.JSON || a.answer.Total > response.MaxPartial || int64(len(a.answer.Retained)) != a.answer.Total || a.bill.Target.Req.Req.Method != http.MethodPost {
+	if !a.response.Cut || !a.response.JSON || a.response.Total > response.MaxPartial || int64(len(a.response.Retained)) != a.response.Total || a.bill.Target.Req.Req.Method != http.MethodPost {
 		return u, false
 	}
 	d := a.conversation()
 	if d == nil {
 		return u, false
 	}
-	b, ok := response.PartialConversation(d, &a.bill.Target.Choice.Traits, a.answer.Retained)
+	b, ok := response.PartialConversation(d, &a.bill.Target.Choice.Traits, a.response.Retained)
 	if !ok || b.HasError {
 		return u, false
 	}
@@ -276,7 +276,7 @@ func interaction(m *response.UsageTail) (got chat.Meter, ended bool) {
 // interaction is charged once, with the first response that shows its end, which may be a read;
 // later reads cost nothing.
 func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
-	got, ended := interaction(a.answer)
+	got, ended := interaction(a.response)
 	named := got.ID != "" && len(got.ID) <= ownership.MaxID
 	if !startsInteraction(a.bill) {
 		if ended && named && got.Usage.IsReported() && a.bill.Claim(got.ID) {
@@ -287,7 +287,7 @@ func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 		}
 		return u, true
 	}
-	if !got.Usage.IsReported() && named && !ended && (StartsBackground(a.bill) || !a.answer.Stream && !a.answer.Cut) {
+	if !got.Usage.IsReported() && named && !ended && (StartsBackground(a.bill) || !a.response.Stream && !a.response.Cut) {
 		await(a.bill, got.ID)
 		return u, true // only a ticket: the interaction is charged at its end
 	}

@@ -278,10 +278,10 @@ func readsVideoJob(b *Bill) bool {
 // result is false if it is neither.
 func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
 	orders := ordersVideo(a.bill)
-	if !orders && !readsVideoJob(a.bill) || !a.answer.JSON {
+	if !orders && !readsVideoJob(a.bill) || !a.response.JSON {
 		return u, false
 	}
-	job, ok := body.ReadJob(a.answer.Retained)
+	job, ok := body.ReadJob(a.response.Retained)
 	if !ok || len(job.ID) > ownership.MaxID {
 		return u, false
 	}

@@ -112,7 +112,7 @@ func madeWhole(b *Bill, u pricing.Usage, m chat.Meter) pricing.Usage {
 // by an estimate from the bytes received. If no bytes were received, nothing is charged and
 // charged is false.
 func ChargeTruncated(b *Bill, body []byte) (charged bool) {
-	m, in, answered := whatCame(b, body)
+	m, in, answered := readPrefix(b, body)
 	u := m.Usage
 	switch {
 	case u.IsReported() && !in:
@@ -134,9 +134,9 @@ func ChargeTruncated(b *Bill, body []byte) (charged bool) {
 	return true
 }
 
-// whatCame reads the beginning of a response. within reports that it was truncated within its
+// readPrefix reads the beginning of a response. within reports that it was truncated within its
 // usage, answered that it holds some content.
-func whatCame(b *Bill, body []byte) (m chat.Meter, within, answered bool) {
+func readPrefix(b *Bill, body []byte) (m chat.Meter, within, answered bool) {
 	if len(body) > response.MaxPartial {
 		m.OutputBytes = int64(len(body))
 		return m, false, true

@@ -242,9 +242,9 @@ func canonicalList(v string) []string {
 	return names
 }
 
-// refusedForward are headers that must never be copied to a provider, because a metadata service
+// rejectedForward are headers that must never be copied to a provider, because a metadata service
 // would accept them as proof of a local caller.
-var refusedForward = map[string]bool{
+var rejectedForward = map[string]bool{
 	"Metadata-Flavor": true, "X-Aws-Ec2-Metadata-Token": true, "X-Google-Metadata-Request": true,
 	"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": true, "Metadata": true,
 }
@@ -259,7 +259,7 @@ func forwardList(v string) ([]string, error) {
 		switch {
 		case n == forward:
 			return nil, fault.Invalid("x-gateway-forward-headers", "forward_headers must not contain the 'x-gateway-forward-headers' header")
-		case refusedForward[n]:
+		case rejectedForward[n]:
 			return nil, fault.Invalid("x-gateway-forward-headers", "the header %s cannot be forwarded", strings.ToLower(n))
 		}
 	}

@@ -106,10 +106,10 @@ func Clean(body []byte) ([]byte, error) {
 func ConcealStream(src io.ReadCloser) io.ReadCloser { return &concealing{src: src} }
 
 type concealing struct {
-	src  io.ReadCloser
-	held []byte // read but not returned
-	safe int    // bytes of held without an id
-	err  error
+	src      io.ReadCloser
+	buffered []byte // read but not returned
+	safe     int    // bytes of held without an id
+	err      error
 }
 
 // lengthOfID is the length of the start of an id, including its random part.
@@ -123,18 +123,18 @@ func (c *concealing) Read(p []byte) (int, error) {
 	for c.safe == 0 && c.err == nil {
 		var n int
 		n, c.err = c.src.Read(p)
-		from := max(0, len(c.held)-lengthOfID)
-		c.held = append(c.held, p[:n]...)
-		overwrite(c.held[from:])
-		if c.safe = max(0, len(c.held)-lengthOfID+1); c.err != nil {
-			c.safe = len(c.held)
+		from := max(0, len(c.buffered)-lengthOfID)
+		c.buffered = append(c.buffered, p[:n]...)
+		overwrite(c.buffered[from:])
+		if c.safe = max(0, len(c.buffered)-lengthOfID+1); c.err != nil {
+			c.safe = len(c.buffered)
 		}
 	}
 	if c.safe == 0 {
 		return 0, c.err
 	}
-	n := copy(p, c.held[:c.safe])
-	c.held, c.safe = append(c.held[:0], c.held[n:]...), c.safe-n
+	n := copy(p, c.buffered[:c.safe])
+	c.buffered, c.safe = append(c.buffered[:0], c.buffered[n:]...), c.safe-n
 	return n, nil
 }
 

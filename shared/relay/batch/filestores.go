@@ -43,13 +43,13 @@ var (
 
 // Limits of stored files.
 const (
-	heldFor   = 30 * 24 * time.Hour
-	chunkSize = 1 << 20   // bytes, before they are sealed
-	maxFile   = 512 << 20 // bytes of one file
-	idPrefix  = "file-gw-"
-	folders   = "held/" // in the bucket; infra expires its objects
-	sweepPage = 500
-	maxFileID = 512 // bytes; longer ids do not exist
+	holdDuration = 30 * 24 * time.Hour
+	chunkSize    = 1 << 20   // bytes, before they are sealed
+	maxFile      = 512 << 20 // bytes of one file
+	idPrefix     = "file-gw-"
+	folders      = "held/" // in the bucket; infra expires its objects
+	sweepPage    = 500
+	maxFileID    = 512 // bytes; longer ids do not exist
 )
 
 // ForProviders returns the store of files that the workspace's providers cannot store.
@@ -112,7 +112,7 @@ func (r WorkspaceFiles) save(ctx context.Context, id, name string, src io.Reader
 	if err == nil {
 		what, err = purpose()
 	}
-	f := &chat.StoredFile{ID: id, Name: name, Purpose: what, Bytes: size, Created: now.Unix(), Expires: now.Add(heldFor).Unix()}
+	f := &chat.StoredFile{ID: id, Name: name, Purpose: what, Bytes: size, Created: now.Unix(), Expires: now.Add(holdDuration).Unix()}
 	if err == nil {
 		err = r.enter(ctx, f)
 	}
@@ -174,7 +174,7 @@ func (r WorkspaceFiles) sweep(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	last := r.folder() + dayOf(r.Now().Add(-heldFor-24*time.Hour))
+	last := r.folder() + dayOf(r.Now().Add(-holdDuration-24*time.Hour))
 	for _, key := range keys {
 		if key >= last {
 			return
@@ -254,18 +254,18 @@ func (r WorkspaceFiles) Open(ctx context.Context, f *chat.StoredFile) io.ReadClo
 
 // OpenAt implements Room.
 func (r WorkspaceFiles) OpenAt(ctx context.Context, f *chat.StoredFile, offset int64) io.ReadCloser {
-	return &reader{ctx: ctx, room: r, file: f, next: int(offset / chunkSize), skip: int(offset % chunkSize), left: f.Bytes - offset}
+	return &reader{ctx: ctx, remaining: r, file: f, next: int(offset / chunkSize), skip: int(offset % chunkSize), left: f.Bytes - offset}
 }
 
 // reader opens one chunk after the other.
 type reader struct {
-	ctx   context.Context
-	room  WorkspaceFiles
-	file  *chat.StoredFile
-	next  int
-	skip  int // bytes of the next chunk before the offset
-	chunk []byte
-	left  int64
+	ctx       context.Context
+	remaining WorkspaceFiles
+	file      *chat.StoredFile
+	next      int
+	skip      int // bytes of the next chunk before the offset
+	chunk     []byte
+	left      int64
 }
 
 // Read implements io.Reader.
@@ -274,10 +274,10 @@ func (h *reader) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	if len(h.chunk) == 0 {
-		place := h.room.chunk(h.file, h.next)
-		sealed, err := h.room.Bucket.Get(h.ctx, place, 2*chunkSize)
+		place := h.remaining.chunk(h.file, h.next)
+		sealed, err := h.remaining.Bucket.Get(h.ctx, place, 2*chunkSize)
 		if err == nil {
-			h.chunk, err = h.room.Sealer.Open(h.ctx, h.room.binding(place), sealed)
+			h.chunk, err = h.remaining.Sealer.Open(h.ctx, h.remaining.binding(place), sealed)
 		}
 		if err == nil && len(h.chunk) <= h.skip {
 			err = io.ErrUnexpectedEOF

@@ -18,32 +18,32 @@ import (
 	"gateway/shared/store"
 )
 
-// answerPart is the maximum size of a response in one item, before it is sealed.
-const answerPart = 300 << 10
+// responsePart is the maximum size of a response in one item, before it is sealed.
+const responsePart = 300 << 10
 
-func answers(sc store.Scope, batch string) store.Partition { return sc.Partition("RUNROW", batch) }
+func hasResponses(sc store.Scope, batch string) store.Partition { return sc.Partition("RUNROW", batch) }
 
-func answerKey(sc store.Scope, batch string, line int, more ...string) store.Key {
-	return answers(sc, batch).Key(append([]string{fmt.Sprintf("%09d", line)}, more...)...)
+func responseKey(sc store.Scope, batch string, line int, more ...string) store.Key {
+	return hasResponses(sc, batch).Key(append([]string{fmt.Sprintf("%09d", line)}, more...)...)
 }
 
 // Accept stores the output row of a line, unless the line has one. It reports whether the stored
 // response is a success; another worker may have stored it.
 func (s *Batches) Accept(ctx context.Context, sc store.Scope, batch string, line int, good bool, row []byte) (isGood bool, err error) {
-	expires := s.Now().Add(answersFor)
+	expires := s.Now().Add(responseLifetime)
 	var token string
-	for n := 1; len(row) > n*answerPart; n++ {
+	for n := 1; len(row) > n*responsePart; n++ {
 		if token == "" {
 			var b [8]byte
 			_, _ = rand.Read(b[:])
 			token = hex.EncodeToString(b[:])
 		}
-		part := row[n*answerPart : min((n+1)*answerPart, len(row))]
-		if err := s.putAnswer(ctx, sc, answerKey(sc, batch, line, token, fmt.Sprintf("%04d", n)), part, store.Item{}, expires.Unix()); err != nil {
+		part := row[n*responsePart : min((n+1)*responsePart, len(row))]
+		if err := s.putResponse(ctx, sc, responseKey(sc, batch, line, token, fmt.Sprintf("%04d", n)), part, store.Item{}, expires.Unix()); err != nil {
 			return false, err
 		}
 	}
-	err = s.putAnswer(ctx, sc, answerKey(sc, batch, line), row[:min(answerPart, len(row))], store.Item{"good": good, "token": token}, expires.Unix(), store.IfAbsent())
+	err = s.putResponse(ctx, sc, responseKey(sc, batch, line), row[:min(responsePart, len(row))], store.Item{"good": good, "token": token}, expires.Unix(), store.IfAbsent())
 	if was, there := store.AsCondition(err); there {
 		isGood, _ = was.Current["good"].(bool)
 		return isGood, nil
@@ -51,7 +51,7 @@ func (s *Batches) Accept(ctx context.Context, sc store.Scope, batch string, line
 	return good, err
 }
 
-func (s *Batches) putAnswer(ctx context.Context, sc store.Scope, k store.Key, part []byte, item store.Item, expires int64, conds ...store.Cond) error {
+func (s *Batches) putResponse(ctx context.Context, sc store.Scope, k store.Key, part []byte, item store.Item, expires int64, conds ...store.Cond) error {
 	sealed, err := s.Sealer.Seal(ctx, binding(sc, k), part)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *Batches) putAnswer(ctx context.Context, sc store.Scope, k store.Key, pa
 func (s *Batches) Accepted(ctx context.Context, sc store.Scope, batch string, lines []int) (map[int]bool, error) {
 	keys := make([]store.Key, len(lines))
 	for i, n := range lines {
-		keys[i] = answerKey(sc, batch, n)
+		keys[i] = responseKey(sc, batch, n)
 	}
 	items, err := s.table().GetMany(ctx, keys)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Batches) Accepted(ctx context.Context, sc store.Scope, batch string, li
 // Rows reads the accepted rows that succeeded, or those that failed, in the order of their
 // lines.
 func (s *Batches) Rows(ctx context.Context, sc store.Scope, batch string, good bool) io.Reader {
-	return &rowReader{ctx: ctx, s: s, sc: sc, good: good, q: store.Query{Partition: answers(sc, batch)}}
+	return &rowReader{ctx: ctx, s: s, sc: sc, good: good, q: store.Query{Partition: hasResponses(sc, batch)}}
 }
 
 type rowReader struct {

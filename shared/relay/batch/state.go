@@ -114,7 +114,7 @@ type Progress struct {
 const (
 	maxDefinition = 128 << 10
 	maxProgress   = 160 << 10
-	maxSaid       = 1 << 10 // of one text of a problem
+	maxText       = 1 << 10 // of one text of a problem
 )
 
 // encode encodes the progress. Content beyond the limit is dropped: the provider's response,
@@ -141,10 +141,10 @@ func (p *Progress) encode() ([]byte, error) {
 
 // cut truncates an external text.
 func cut(s string) string {
-	if len(s) <= maxSaid {
+	if len(s) <= maxText {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxSaid], "")
+	return strings.ToValidUTF8(s[:maxText], "")
 }
 
 // cancel starts the cancellation of a batch.

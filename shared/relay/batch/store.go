@@ -24,13 +24,13 @@ const (
 	FilePrefix = "gw_file_"
 )
 
-// keptFor is how long a batch can be read after its creation; responses are stored separately
+// lifetime is how long a batch can be read after its creation; responses are stored separately
 // from its files only until the batch has ended.
 const (
-	keptFor    = 400 * 24 * time.Hour
-	answersFor = Lifetime + 3*24*time.Hour
-	maxID      = 128 // bytes
-	maxChanges = 30  // attempts at a change that conflicts with others
+	lifetime         = 400 * 24 * time.Hour
+	responseLifetime = Lifetime + 3*24*time.Hour
+	maxID            = 128 // bytes
+	maxChanges       = 30  // attempts at a change that conflicts with others
 )
 
 func plainID(batch string) string { return strings.TrimPrefix(batch, IDPrefix) }
@@ -92,8 +92,8 @@ func (s *Batches) Create(ctx context.Context, sc store.Scope, d Definition) (*Ba
 	if err != nil {
 		return nil, fault.Internal(err)
 	}
-	row := store.Row{Key: k, Expires: now.Add(keptFor), Item: store.Item{"def": sealed, "progress": string(progress), "rev": b.rev, "until": int64(0), "holder": ""}}
-	due := store.Row{Key: dueKey(b.ID), Expires: now.Add(keptFor), Item: store.Item{"org": sc.Org, "ws": sc.Workspace, counted: true}}
+	row := store.Row{Key: k, Expires: now.Add(lifetime), Item: store.Item{"def": sealed, "progress": string(progress), "rev": b.rev, "until": int64(0), "holder": ""}}
+	due := store.Row{Key: dueKey(b.ID), Expires: now.Add(lifetime), Item: store.Item{"org": sc.Org, "ws": sc.Workspace, counted: true}}
 	err = s.begin(ctx, sc,
 		store.Action{Table: store.Usage, Put: &store.Put{Row: row, If: []store.Cond{store.IfAbsent()}}},
 		store.Action{Table: store.Usage, Put: &store.Put{Row: due}})

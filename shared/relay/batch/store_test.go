@@ -228,7 +228,7 @@ func TestALineHasOneAnswer(t *testing.T) {
 	var tries []try
 	for line := 1; line <= lines; line++ {
 		for n := range 3 {
-			size := []int{10, answerPart, answerPart + 1, 3*answerPart + 7}[rand.N(4)]
+			size := []int{10, responsePart, responsePart + 1, 3*responsePart + 7}[rand.N(4)]
 			tries = append(tries, try{line, (line+n)%2 == 0, append(bytes.Repeat([]byte{byte('a' + n)}, size), fmt.Sprintf("%d\n", line)...)})
 		}
 	}

@@ -64,7 +64,7 @@ func fetch(w *work, ctx context.Context, file, kind string) (id string, rows int
 		good := kind == "output"
 		counted.src = io.MultiReader(src, w.runner.Batches.Rows(ctx, w.sc, w.id, good))
 		if good {
-			passed, aerr := openAnswers(w, ctx, src)
+			passed, aerr := openOutput(w, ctx, src)
 			if err = aerr; err == nil {
 				defer passed.Close()
 				counted.src = io.MultiReader(passed, w.runner.Batches.Rows(ctx, w.sc, w.id, good))
@@ -96,8 +96,8 @@ func download(w *work, ctx context.Context, file string, to *io.PipeWriter) erro
 	if err == nil && broken {
 		err = errLater
 	}
-	if err == nil && into.refusal != nil {
-		err = refused(into.refusal)
+	if err == nil && into.rejection != nil {
+		err = rejected(into.rejection)
 	}
 	return err
 }
@@ -117,10 +117,10 @@ func (r *rowCounter) Read(p []byte) (int, error) {
 
 // piped forwards a successful response as it arrives, and buffers any other.
 type piped struct {
-	to      *io.PipeWriter
-	header  http.Header
-	status  int
-	refusal *response.Recorder
+	to        *io.PipeWriter
+	header    http.Header
+	status    int
+	rejection *response.Recorder
 }
 
 // Header implements http.ResponseWriter.
@@ -137,9 +137,9 @@ func (p *piped) WriteHeader(status int) {
 		return
 	}
 	if p.status = status; status < 200 || status > 299 {
-		p.refusal = &response.Recorder{Max: maxObject, Status: status}
+		p.rejection = &response.Recorder{Max: maxObject, Status: status}
 		for name, v := range p.header {
-			p.refusal.Header()[name] = v
+			p.rejection.Header()[name] = v
 		}
 	}
 }
@@ -147,8 +147,8 @@ func (p *piped) WriteHeader(status int) {
 // Write implements io.Writer.
 func (p *piped) Write(b []byte) (int, error) {
 	p.WriteHeader(http.StatusOK)
-	if p.refusal != nil {
-		return p.refusal.Write(b)
+	if p.rejection != nil {
+		return p.rejection.Write(b)
 	}
 	return p.to.Write(b)
 }

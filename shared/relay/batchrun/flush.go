@@ -20,8 +20,8 @@ import (
 
 // Limits of one step, in bytes.
 const (
-	maxFlush  = 16 << 20 // of rows, except the first of them
-	maxAnswer = 64 << 20 // of one row's response
+	maxFlush    = 16 << 20 // of rows, except the first of them
+	maxResponse = 64 << 20 // of one row's response
 )
 
 // request is one row of a step.
@@ -111,14 +111,14 @@ func runRows(w *work, ctx context.Context, rows []request, good map[int]bool) er
 		_, done := good[q.line]
 		return done
 	})
-	room := newAnswerRoom()
+	room := newResponseMemory()
 	for i := range left {
 		q := &left[i]
 		wg.Go(func() {
 			isGood, err := false, errStopped
 			if n := rowUnits(w, q); room.take(running, n) {
 				isGood, err = row(w, running, q)
-				room.give(n)
+				room.release(n)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -205,7 +205,7 @@ func send1(w *work, ctx context.Context, q *request, body []byte, behalf *relay.
 	req.Header = batch.Headers(w.batch.Options)
 	req.Header.Set("Content-Type", "application/json")
 	w.trace(req, q.custom)
-	got := &response.Recorder{Max: maxAnswer}
+	got := &response.Recorder{Max: maxResponse}
 	broken := w.runner.Mux.Run(got, req, behalf)
 	return got, broken
 }
@@ -304,27 +304,27 @@ func modelled(body []byte, model string) ([]byte, error) {
 // Responses to the rows of a step are in memory at the same time. Those of chats are short;
 // those of embeddings have a vector for every input.
 const (
-	roomUnits  = 64       // estimated limit for the responses of one step together
-	roomUnit   = 1 << 20  // bytes
-	vectorSize = 64 << 10 // bytes of an encoded vector of 3,072 numbers
+	memoryUnits = 64       // estimated limit for the responses of one step together
+	memoryUnit  = 1 << 20  // bytes
+	vectorSize  = 64 << 10 // bytes of an encoded vector of 3,072 numbers
 )
 
-// answerRoom starts rows as long as there is memory for their responses.
-type answerRoom struct {
+// responseMemory starts rows as long as there is memory for their responses.
+type responseMemory struct {
 	free chan struct{} // one for each unit
 	next sync.Mutex    // only one row at a time collects units, so that no two wait for each other
 }
 
-func newAnswerRoom() *answerRoom {
-	r := &answerRoom{free: make(chan struct{}, roomUnits)}
-	for range roomUnits {
+func newResponseMemory() *responseMemory {
+	r := &responseMemory{free: make(chan struct{}, memoryUnits)}
+	for range memoryUnits {
 		r.free <- struct{}{}
 	}
 	return r
 }
 
 // take waits for n units, at most the total number. It returns false if ctx ends first.
-func (r *answerRoom) take(ctx context.Context, n int) bool {
+func (r *responseMemory) take(ctx context.Context, n int) bool {
 	r.next.Lock()
 	defer r.next.Unlock()
 	if ctx.Err() != nil {
@@ -334,14 +334,14 @@ func (r *answerRoom) take(ctx context.Context, n int) bool {
 		select {
 		case <-r.free:
 		case <-ctx.Done():
-			r.give(got)
+			r.release(got)
 			return false
 		}
 	}
 	return true
 }
 
-func (r *answerRoom) give(n int) {
+func (r *responseMemory) release(n int) {
 	for range n {
 		r.free <- struct{}{}
 	}
@@ -369,5 +369,5 @@ func unitsOf(body []byte) int {
 		d.Skip()
 		n++
 	}
-	return max(1, min(roomUnits, n*vectorSize/roomUnit))
+	return max(1, min(memoryUnits, n*vectorSize/memoryUnit))
 }

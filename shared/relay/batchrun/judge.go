@@ -164,7 +164,7 @@ func judgeRows(w *work, ctx context.Context, to io.Writer, passed *int) error {
 				continue
 			}
 			if q.made.Rejection != nil {
-				if err := refuse(w, ctx, q.line, q.row.CustomID, &q.made); err != nil {
+				if err := reject(w, ctx, q.line, q.row.CustomID, &q.made); err != nil {
 					return err
 				}
 				continue
@@ -203,8 +203,8 @@ func has(of map[int]bool, line int) bool {
 	return ok
 }
 
-// refuse stores the response to a row that guardrails reject, or that has a rejected response.
-func refuse(w *work, ctx context.Context, line int, custom string, made *relay.RowVerdict) error {
+// reject stores the response to a row that guardrails reject, or that has a rejected response.
+func reject(w *work, ctx context.Context, line int, custom string, made *relay.RowVerdict) error {
 	if ctx.Err() != nil || again(made.Rejection) {
 		return errLater
 	}
@@ -229,17 +229,17 @@ func judged(w *work, ctx context.Context) (batch.FileStore, *chat.StoredFile, er
 	return room, f, err
 }
 
-// answers are the output rows that guardrails allow. It implements io.Reader.
-type answers struct {
-	batch *work
-	ctx   context.Context
-	room  batch.FileStore
-	file  *chat.StoredFile // the rows that were sent
-	at    map[string]rowAt
-	in    *batch.Lines
-	rows  io.ReadCloser
-	lines *batch.Lines // of rows
-	out   []byte
+// judgedOutput are the output rows that guardrails allow. It implements io.Reader.
+type judgedOutput struct {
+	batch  *work
+	ctx    context.Context
+	memory batch.FileStore
+	file   *chat.StoredFile // the rows that were sent
+	at     map[string]rowAt
+	in     *batch.Lines
+	rows   io.ReadCloser
+	lines  *batch.Lines // of rows
+	out    []byte
 }
 
 // rowAt is the position of a row: its line in the input, and its offset in the file that was
@@ -249,9 +249,9 @@ type rowAt struct {
 	offset int64
 }
 
-// openAnswers returns a reader of the provider's rows of output.
-func openAnswers(w *work, ctx context.Context, src io.Reader) (*answers, error) {
-	a := &answers{batch: w, ctx: ctx, at: map[string]rowAt{}, in: batch.NewLines(src, 0, 0)}
+// openOutput returns a reader of the provider's rows of output.
+func openOutput(w *work, ctx context.Context, src io.Reader) (*judgedOutput, error) {
+	a := &judgedOutput{batch: w, ctx: ctx, at: map[string]rowAt{}, in: batch.NewLines(src, 0, 0)}
 	room, f, err := w.input(ctx)
 	if err != nil {
 		return nil, err
@@ -263,17 +263,17 @@ func openAnswers(w *work, ctx context.Context, src io.Reader) (*answers, error) 
 	}); err != nil {
 		return nil, err
 	}
-	if a.room, a.file, err = judged(w, ctx); err != nil {
+	if a.memory, a.file, err = judged(w, ctx); err != nil {
 		return nil, err
 	}
-	return a, eachRow(ctx, a.room, a.file, func(row batch.Row, _ int, offset int64) error {
+	return a, eachRow(ctx, a.memory, a.file, func(row batch.Row, _ int, offset int64) error {
 		a.at[row.CustomID] = rowAt{numbers[row.CustomID], offset}
 		return nil
 	})
 }
 
 // Read implements io.Reader.
-func (a *answers) Read(p []byte) (int, error) {
+func (a *judgedOutput) Read(p []byte) (int, error) {
 	for len(a.out) == 0 {
 		line, err := a.in.Next()
 		if err != nil {
@@ -289,15 +289,15 @@ func (a *answers) Read(p []byte) (int, error) {
 }
 
 // Close closes the file of the rows.
-func (a *answers) Close() error {
+func (a *judgedOutput) Close() error {
 	if a.rows == nil {
 		return nil
 	}
 	return a.rows.Close()
 }
 
-// answerRow holds the fields read of a row of a provider's output.
-type answerRow struct {
+// responseRow holds the fields read of a row of a provider's output.
+type responseRow struct {
 	CustomID string `json:"custom_id"`
 	Response *struct {
 		Status  int             `json:"status_code"`
@@ -308,8 +308,8 @@ type answerRow struct {
 
 // judge writes an output row as guardrails change it. A row without a matching request is
 // dropped: it cannot be judged.
-func (a *answers) judge(dst, line []byte) ([]byte, error) {
-	var one answerRow
+func (a *judgedOutput) judge(dst, line []byte) ([]byte, error) {
+	var one responseRow
 	if json.Unmarshal(line, &one) != nil {
 		return dst, nil
 	}
@@ -326,7 +326,7 @@ func (a *answers) judge(dst, line []byte) ([]byte, error) {
 	}
 	made := judgeRow(a.batch, a.ctx, row, relay.RowAnswered, one.Response.Body)
 	if made.Rejection != nil {
-		return dst, refuse(a.batch, a.ctx, at.line, one.CustomID, &made)
+		return dst, reject(a.batch, a.ctx, at.line, one.CustomID, &made)
 	}
 	body := []byte(one.Response.Body)
 	if made.Body != nil {
@@ -337,10 +337,10 @@ func (a *answers) judge(dst, line []byte) ([]byte, error) {
 }
 
 // row reads a row that was sent. Providers mostly respond in the order of the rows.
-func (a *answers) row(at rowAt) (batch.Row, error) {
+func (a *judgedOutput) row(at rowAt) (batch.Row, error) {
 	if a.lines == nil || a.lines.Offset != at.offset {
 		_ = a.Close()
-		a.rows = a.room.OpenAt(a.ctx, a.file, at.offset)
+		a.rows = a.memory.OpenAt(a.ctx, a.file, at.offset)
 		a.lines = batch.NewLines(a.rows, 0, at.offset)
 	}
 	line, err := a.lines.Next()

@@ -21,7 +21,7 @@ func TestRoomOfAnswers(t *testing.T) {
 		"many":               {list(320, `"x"`), 20},
 		"tokens":             {list(100_000, `7`), 1},
 		"lists of tokens":    {list(320, `[7,8]`), 20},
-		"more than there is": {list(100_000, `"x"`), roomUnits},
+		"more than there is": {list(100_000, `"x"`), memoryUnits},
 		"none":               {`{"model":"m"}`, 1},
 		"no object":          {`[]`, 1},
 		"broken":             {`{"input":["x",`, 1},
@@ -36,11 +36,11 @@ func TestRoomOfAnswers(t *testing.T) {
 // Rows never hold more memory than there is, each gets its turn, and none waits forever once the
 // process stops.
 func TestRowsShareTheRoom(t *testing.T) {
-	r := newAnswerRoom()
+	r := newResponseMemory()
 	var held, most atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 200 {
-		n := 1 + i*7%roomUnits
+		n := 1 + i*7%memoryUnits
 		wg.Go(func() {
 			if !r.take(t.Context(), n) {
 				t.Error("no room")
@@ -50,15 +50,15 @@ func TestRowsShareTheRoom(t *testing.T) {
 			for was := most.Load(); now > was && !most.CompareAndSwap(was, now); was = most.Load() {
 			}
 			held.Add(-int64(n))
-			r.give(n)
+			r.release(n)
 		})
 	}
 	wg.Wait()
-	if most.Load() > roomUnits || held.Load() != 0 || len(r.free) != roomUnits {
+	if most.Load() > memoryUnits || held.Load() != 0 || len(r.free) != memoryUnits {
 		t.Errorf("%d held at most, %d left, %d free", most.Load(), held.Load(), len(r.free))
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	if !r.take(ctx, roomUnits-1) {
+	if !r.take(ctx, memoryUnits-1) {
 		t.Fatal("no room")
 	}
 	stop()

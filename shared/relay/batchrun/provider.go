@@ -119,11 +119,11 @@ func object(w *work, ctx context.Context, method, path string, body io.Reader, l
 	if broken || got.Overflowed {
 		return nil, errLater
 	}
-	return got.Body.Bytes(), refused(got)
+	return got.Body.Bytes(), rejected(got)
 }
 
-// refused reads an error response.
-func refused(got *response.Recorder) error {
+// rejected reads an error response.
+func rejected(got *response.Recorder) error {
 	if got.Status >= 200 && got.Status <= 299 {
 		return nil
 	}

@@ -210,7 +210,7 @@ func (r *Runner) look(ctx context.Context, step batch.Step) error {
 		return err
 	}
 	maps.Copy(req.Header, a.Headers.Clone())
-	got := &response.Recorder{Max: maxAnswer}
+	got := &response.Recorder{Max: maxResponse}
 	broken := r.Mux.Run(got, req, behalf)
 	if behalf.Charged {
 		return nil

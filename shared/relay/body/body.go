@@ -33,7 +33,7 @@ import (
 // stage changes it.
 type Body struct {
 	path
-	held
+	inMemory
 	inBuf         *buffer.Buffer
 	Size          int64   // bytes, as far as known
 	UnknownModel  bool    // the body's model could not be read: it is not JSON, or hides it
@@ -57,12 +57,12 @@ type path struct {
 	// Transcribes: a socket that only transcribes audio.
 	Transcribes   bool
 	SecretRequest *admission.SecretRequest // the requested client secret; nil: none
-	keptRead      bool
-	kept          ownership.Path // stored objects named by the path
+	objectsRead   bool
+	objects       ownership.Path // stored objects named by the path
 }
 
-// held is a body in memory, with its parsed fields.
-type held struct {
+// inMemory is a body in memory, with its parsed fields.
+type inMemory struct {
 	In      []byte // the body, when it is in memory
 	walk    wire.Walk
 	checked chat.Checked
@@ -110,13 +110,13 @@ func (b *Body) ReadFrom(body []byte) error {
 }
 
 // Excess returns the fields of the body that exceed the limits of the specification.
-func (b *held) Excess() []chat.Excess { return b.checked.Excess }
+func (b *inMemory) Excess() []chat.Excess { return b.checked.Excess }
 
 // Has reports whether a conversation's body has a field that its dialect defines.
-func (b *held) Has(name string) bool { return b.checked.Span(name).Present(b.In) }
+func (b *inMemory) Has(name string) bool { return b.checked.Span(name).Present(b.In) }
 
 // Found returns the result of the dialect's check of the body; nil if it was not checked.
-func (b *held) Found() *chat.Checked {
+func (b *inMemory) Found() *chat.Checked {
 	if b.checked.Keys == nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (b *held) Found() *chat.Checked {
 
 // SetMessage replaces the body by a message of a session.
 func (b *Body) SetMessage(message []byte) {
-	b.held = held{message, b.walk, b.checked}
+	b.inMemory = inMemory{message, b.walk, b.checked}
 	b.Size = int64(len(message))
 }
 
@@ -156,7 +156,7 @@ func (b *Body) TakeMemory(spare bool) Memory {
 
 // Reuse gives an empty body the memory of a finished one.
 func (b *Body) Reuse(m Memory) {
-	b.held = held{b.In, m.walk, m.checked}
+	b.inMemory = inMemory{b.In, m.walk, m.checked}
 	b.merged, b.params = m.merged, m.params
 	b.Req.Reuse(m.afterwards)
 }
@@ -199,10 +199,10 @@ func formDeployment(b *Body) (taken bool, err error) {
 
 // StoredPath returns the stored objects named by the path.
 func (b *path) StoredPath() *ownership.Path {
-	if !b.keptRead {
-		b.kept, b.keptRead = ownership.PathOf(b.RawPath()), true
+	if !b.objectsRead {
+		b.objects, b.objectsRead = ownership.PathOf(b.RawPath()), true
 	}
-	return &b.kept
+	return &b.objects
 }
 
 // Multipart reports whether the body is a form that is streamed through.

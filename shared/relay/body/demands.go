@@ -51,7 +51,7 @@ func demandsIn(rt *routes.Route, src []byte, w *wire.Walk, demand func(routes.Ge
 	if v := w.Spans[keyStream]; v.Present(src) {
 		d.Stream, _ = wire.ScanBool(v.Of(src), "stream")
 	}
-	d.WantUsage = usageAsked(src, w)
+	d.WantUsage = requestsUsage(src, w)
 	if !rt.NoOutput {
 		d.MaxOutput, d.OutAssumed = outputBound(src, w)
 		if d.OutAssumed && rt.BodyMode == routes.Raw {
@@ -66,15 +66,15 @@ func demandsIn(rt *routes.Route, src []byte, w *wire.Walk, demand func(routes.Ge
 	if demand != nil {
 		d.Units = demand(func(name string) string { return TextIn(src, name) }, int64(len(src)))
 	}
-	if mode := modeAsked(src, w); mode != "" {
+	if mode := requestedMode(src, w); mode != "" {
 		d.Units.Mode = mode
 	}
 	return d
 }
 
-// modeAsked returns the requested mode of the price: the service tier, or the speed with a
+// requestedMode returns the requested mode of the price: the service tier, or the speed with a
 // separate price.
-func modeAsked(src []byte, w *wire.Walk) string {
+func requestedMode(src []byte, w *wire.Walk) string {
 	if v := w.Spans[keySpeed]; v.Present(src) {
 		if speed, err := wire.ScanString(v.Of(src), ""); err == nil && speed == pricing.Fast {
 			return pricing.Fast
@@ -88,8 +88,8 @@ func modeAsked(src []byte, w *wire.Walk) string {
 	return ""
 }
 
-// usageAsked reads stream_options.include_usage.
-func usageAsked(src []byte, w *wire.Walk) bool {
+// requestsUsage reads stream_options.include_usage.
+func requestsUsage(src []byte, w *wire.Walk) bool {
 	v := w.Spans[keyStreamOptions]
 	if !v.Present(src) {
 		return false
@@ -199,7 +199,7 @@ func walkOf(body []byte, w *wire.Walk) error { return bodyKeys.Walk(body, w) }
 
 // ScanFor returns the scan of a body: the one made at admission for the client's own, a new one
 // for a body changed by a config.
-func (b *held) ScanFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
+func (b *inMemory) ScanFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
 	if b.IsUnchanged(src) {
 		return &b.walk, nil
 	}
@@ -207,7 +207,7 @@ func (b *held) ScanFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
 }
 
 // IsUnchanged reports whether src is the client's unchanged body, not one that a config has changed.
-func (b *held) IsUnchanged(src []byte) bool { return &src[0] == &b.In[0] }
+func (b *inMemory) IsUnchanged(src []byte) bool { return &src[0] == &b.In[0] }
 
 // readInPath reads the demands in a dialect without body fields for them, such as Gemini's,
 // where the path determines whether the response is a stream.
@@ -251,7 +251,7 @@ func (b *Body) AsParams() func(name string) (json.RawMessage, bool) {
 }
 
 // param returns a top-level field of the client's body for a condition.
-func (b *held) param(name string) (json.RawMessage, bool) { return member(b.In, name) }
+func (b *inMemory) param(name string) (json.RawMessage, bool) { return member(b.In, name) }
 
 var backgroundKey = wire.NewKeySet("background")
 

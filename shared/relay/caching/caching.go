@@ -188,7 +188,7 @@ func (ca *Cache) question(body []byte) (*cache.Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	url, err := ca.answerURL()
+	url, err := ca.responseURL()
 	if err != nil {
 		return nil, err
 	}
@@ -206,9 +206,9 @@ func (ca *Cache) question(body []byte) (*cache.Query, error) {
 	}, nil
 }
 
-// answerURL returns the URL of a buffered response, which may differ from a stream's. A response
+// responseURL returns the URL of a buffered response, which may differ from a stream's. A response
 // by the gateway itself has none.
-func (ca *Cache) answerURL() (string, error) {
+func (ca *Cache) responseURL() (string, error) {
 	switch {
 	case ca.Target.Choice.Local:
 		return "", nil

@@ -90,7 +90,7 @@ func TestAnUploadGivesNothingOfACutEnd(t *testing.T) {
 		{"shorter than announced", body[:3000], int64(len(body)), 1 << 20, true},
 		{"too long", body, -1, 4000, true},
 	} {
-		u := &Upload{unreadable: func(err error) *fault.Fault { return fault.From(err) }, src: io.NopCloser(strings.NewReader(c.sent)), left: c.length, room: c.limit, limit: c.limit, closing: []byte("--b--")}
+		u := &Upload{unreadable: func(err error) *fault.Fault { return fault.From(err) }, src: io.NopCloser(strings.NewReader(c.sent)), left: c.length, remaining: c.limit, limit: c.limit, closing: []byte("--b--")}
 		got, err := io.ReadAll(struct{ io.Reader }{u})
 		if (err != nil) != c.bad || (u.fault.Load() != nil) != c.bad {
 			t.Errorf("%s: %v", c.name, err)

@@ -49,7 +49,7 @@ func (f *Form) Stream(src io.ReadCloser, model string, contentLength, limit int6
 		length = rest + int64(len(head))
 	}
 	u = &Upload{
-		head: head, src: src, left: rest, room: limit - int64(len(f.head)), limit: limit,
+		head: head, src: src, left: rest, remaining: limit - int64(len(f.head)), limit: limit,
 		closing: []byte("--" + f.boundary + "--"), unreadable: unreadable,
 	}
 	u.remember(f.head)
@@ -62,7 +62,7 @@ type Upload struct {
 	head       []byte
 	src        io.ReadCloser
 	left       int64 // bytes of src not yet read; -1: unknown
-	room       int64 // bytes that may still arrive
+	remaining  int64 // bytes that may still arrive
 	limit      int64
 	closing    []byte
 	unreadable func(error) *fault.Fault
@@ -87,13 +87,13 @@ func (u *Upload) Read(p []byte) (int, error) {
 	}
 	n, err := u.src.Read(p)
 	u.remember(p[:n])
-	u.room -= int64(n)
+	u.remaining -= int64(n)
 	if u.left > 0 {
 		u.left -= int64(n)
 	}
 	var f *fault.Fault
 	switch {
-	case u.room < 0:
+	case u.remaining < 0:
 		f = fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", u.limit)
 	case err != nil && err != io.EOF:
 		f = u.unreadable(err)
@@ -132,7 +132,7 @@ func (u *Upload) Fault() *fault.Fault { return u.fault.Load() }
 type FieldsFirst struct {
 	src       io.ReadCloser
 	delimiter []byte // what precedes a part, without its line break
-	held      []byte // the last bytes read, which may contain the start of a delimiter or a header
+	tail      []byte // the last bytes read, which may contain the start of a delimiter or a header
 	closed    bool   // the closing delimiter was read
 	fault     atomic.Pointer[fault.Fault]
 }
@@ -141,7 +141,7 @@ type FieldsFirst struct {
 // rest after its head.
 func (f *Form) FieldsFirst(src io.ReadCloser) *FieldsFirst {
 	held := bytes.Clone(f.head[f.rest-2:]) // the line break before an empty file is that of its header
-	r := &FieldsFirst{src: src, delimiter: []byte("--" + f.boundary), held: held}
+	r := &FieldsFirst{src: src, delimiter: []byte("--" + f.boundary), tail: held}
 	r.scan(nil, false)
 	return r
 }
@@ -168,7 +168,7 @@ func (r *FieldsFirst) Fault() *fault.Fault { return r.fault.Load() }
 // scan reads the headers of the parts that start in the retained bytes and p; ended: src has
 // ended.
 func (r *FieldsFirst) scan(p []byte, ended bool) {
-	text := append(r.held, p...)
+	text := append(r.tail, p...)
 	for !r.closed {
 		i := bytes.Index(text, r.delimiter)
 		if i < 0 {
@@ -187,7 +187,7 @@ func (r *FieldsFirst) scan(p []byte, ended bool) {
 		case crlf && end >= 0 && end <= maxPartHead:
 			name, file := fileIn(head[:end])
 			if !file || strings.EqualFold(name, "model") { // some parsers read a file as a field
-				r.refuse(name)
+				r.reject(name)
 				return
 			}
 			text = head[end+2:]
@@ -195,14 +195,14 @@ func (r *FieldsFirst) scan(p []byte, ended bool) {
 		case crlf && end < 0 && len(head) <= maxPartHead && !ended && plainLines(bytes.TrimSuffix(head, []byte("\r"))) == nil:
 			text = text[i-2:] // the rest of the header follows
 		default:
-			r.refuse("")
+			r.reject("")
 			return
 		}
 		break
 	}
-	r.held = append(r.held[:0], text...)
+	r.tail = append(r.tail[:0], text...)
 	if r.closed {
-		r.held = r.held[:0]
+		r.tail = r.tail[:0]
 	}
 }
 
@@ -216,7 +216,7 @@ func fileIn(head []byte) (name string, file bool) {
 	return name, file && err == nil
 }
 
-func (r *FieldsFirst) refuse(name string) {
+func (r *FieldsFirst) reject(name string) {
 	r.fault.Store(fault.Newf(fault.BodyTooLarge, "body", "has a field %q after its first file, and is longer than %d bytes, so that it cannot be checked; put all fields before the files", fault.Clip(name, 100), MaxReplay))
 }
 

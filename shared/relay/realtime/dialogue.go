@@ -40,17 +40,17 @@ type Dialogue struct {
 	kept    kept
 	wg      sync.WaitGroup
 
-	mu       sync.Mutex
-	lanes    map[string][]*create // queue of each active lane
-	pending  int                  // responses that are queued or in progress
-	prepared int                  // responses with generate: false; their ids are numbered
-	draining bool
-	over     bool       // the client gets nothing more
-	refusal  fault.Code // of the last response if it was rejected; "" otherwise
-	ended    session.Ended
-	byClient bool         // it was the client who left
-	why      *fault.Fault // for which it was disconnected
-	in, out  int64        // bytes of messages from the client and to it
+	mu        sync.Mutex
+	lanes     map[string][]*create // queue of each active lane
+	pending   int                  // responses that are queued or in progress
+	prepared  int                  // responses with generate: false; their ids are numbered
+	draining  bool
+	over      bool       // the client gets nothing more
+	rejection fault.Code // of the last response if it was rejected; "" otherwise
+	ended     session.Ended
+	byClient  bool         // it was the client who left
+	why       *fault.Fault // for which it was disconnected
+	in, out   int64        // bytes of messages from the client and to it
 }
 
 // maxPending limits the queued and running responses.
@@ -62,7 +62,7 @@ func (d *Dialogue) Run(ctx context.Context) session.Result {
 	d.lanes = make(map[string][]*create)
 	d.kept.lease.Of(d.Memory, d.Tenant)
 	defer d.kept.lease.Free()
-	watch := session.Watch{Times: d.Times, Checker: d.Responder, Done: d.isOver, Refuse: d.refuse, Ends: []session.Conn{d.Client}}
+	watch := session.Watch{Times: d.Times, Checker: d.Responder, Done: d.isOver, Refuse: d.reject, Ends: []session.Conn{d.Client}}
 	watch.Start()
 	err := d.read()
 	d.left(err)
@@ -129,18 +129,18 @@ func (d *Dialogue) isOver() bool {
 	return d.over
 }
 
-// noteRefusal records the rejection of a response by the header with its error code.
-func (d *Dialogue) noteRefusal(h http.Header) {
+// noteRejection records the rejection of a response by the header with its error code.
+func (d *Dialogue) noteRejection(h http.Header) {
 	d.mu.Lock()
-	d.refusal = fault.Code(h.Get("X-Gateway-Error-Code"))
+	d.rejection = fault.Code(h.Get("X-Gateway-Error-Code"))
 	d.mu.Unlock()
 }
 
-// refuse closes the connection. The client gets an error event with the reason: that of its last
+// reject closes the connection. The client gets an error event with the reason: that of its last
 // response if it was rejected for the same reason, or one that is sent here.
-func (d *Dialogue) refuse(f *fault.Fault) {
+func (d *Dialogue) reject(f *fault.Fault) {
 	d.mu.Lock()
-	told := d.refusal == f.Code
+	told := d.rejection == f.Code
 	d.mu.Unlock()
 	if !told {
 		session.BeforeClosing(func() { d.tell("", errorEvent(f)) })
@@ -254,7 +254,7 @@ func (d *Dialogue) make(in *create) {
 		d.prepare(in)
 		return
 	}
-	a := &answer{of: d, in: in, header: http.Header{}}
+	a := &eventWriter{of: d, in: in, header: http.Header{}}
 	a.end(d.Responder.Send(d.context, a, body))
 }
 

@@ -20,9 +20,9 @@ import (
 // maxWhole limits a response that is not a stream, in bytes.
 const maxWhole = 16 << 20
 
-// answer is the response to one request: an http.ResponseWriter that sends its events to the
+// eventWriter is the response to one request: an http.ResponseWriter that sends its events to the
 // client as messages.
-type answer struct {
+type eventWriter struct {
 	of     *Dialogue
 	in     *create
 	header http.Header
@@ -34,10 +34,10 @@ type answer struct {
 }
 
 // Header implements http.ResponseWriter.
-func (a *answer) Header() http.Header { return a.header }
+func (a *eventWriter) Header() http.Header { return a.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) {
+func (a *eventWriter) WriteHeader(status int) {
 	if a.status == 0 && status >= 200 {
 		a.status = status
 		a.stream = status < 300 && strings.HasPrefix(a.header.Get("Content-Type"), "text/event-stream")
@@ -45,7 +45,7 @@ func (a *answer) WriteHeader(status int) {
 }
 
 // Flush implements http.Flusher. It does nothing: events are sent as soon as they are complete.
-func (a *answer) Flush() {}
+func (a *eventWriter) Flush() {}
 
 var (
 	errGone = errors.New("dialogue: the client has disconnected")
@@ -53,7 +53,7 @@ var (
 )
 
 // Write implements io.Writer. It blocks until the client has read the events.
-func (a *answer) Write(p []byte) (int, error) {
+func (a *eventWriter) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	if a.stream {
 		if err := a.events.Feed(p, a.event); err != nil {
@@ -79,7 +79,7 @@ const (
 // event sends an event of the response to the client. After the last one nothing more is sent,
 // since a client would assign it to the next response: a stream may continue with an error event
 // and response.failed.
-func (a *answer) event(name string, data []byte) error {
+func (a *eventWriter) event(name string, data []byte) error {
 	if a.done || len(data) == 0 || data[0] != '{' {
 		return nil // the end of streams in other dialects
 	}
@@ -101,7 +101,7 @@ func (a *answer) event(name string, data []byte) error {
 		}
 	case "response.failed":
 		a.done = true
-		a.of.noteRefusal(a.header)
+		a.of.noteRejection(a.header)
 	case "error":
 		a.done = true
 		if err == nil && !walk.Spans[keyStatus].Present(data) {
@@ -132,7 +132,7 @@ func (c *create) echoed(response []byte) []byte {
 
 // end sends the client the end of the response if that was not sent. broken: the response was
 // truncated.
-func (a *answer) end(broken bool) {
+func (a *eventWriter) end(broken bool) {
 	if a.stream && !broken {
 		_ = a.events.End(a.event) // a client that is gone is detected by its reader
 	}
@@ -142,8 +142,8 @@ func (a *answer) end(broken bool) {
 		f := fault.New(fault.ProviderError, "", "The response was truncated")
 		a.of.tell(a.in.lane, errorEvent(f))
 	case a.status >= 300:
-		a.of.noteRefusal(a.header)
-		a.of.tell(a.in.lane, refused(a.status, a.whole.Bytes()))
+		a.of.noteRejection(a.header)
+		a.of.tell(a.in.lane, rejected(a.status, a.whole.Bytes()))
 	default:
 		a.of.tell(a.in.lane, wholeEvent(a.in.echoed(a.whole.Bytes())))
 	}
@@ -157,8 +157,8 @@ func wholeEvent(response []byte) []byte {
 	return append(append([]byte(`{"type":"response.completed","sequence_number":0,"response":`), response...), '}')
 }
 
-// refused returns the event for an error response, in the format of its body.
-func refused(status int, body []byte) []byte {
+// rejected returns the event for an error response, in the format of its body.
+func rejected(status int, body []byte) []byte {
 	var told struct {
 		Error json.RawMessage `json:"error"`
 	}
@@ -173,7 +173,7 @@ func refused(status int, body []byte) []byte {
 
 // errorEvent returns the event for a fault.
 func errorEvent(f *fault.Fault) []byte {
-	return refused(f.Status(), f.DataBody(false))
+	return rejected(f.Status(), f.DataBody(false))
 }
 
 // inLane sets the stream_id of an event; "" is none.

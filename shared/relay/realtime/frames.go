@@ -55,10 +55,10 @@ const opClose = 8
 
 // frames parses the frames of the peer.
 type frames struct {
-	answer bool   // the head of the handshake's response comes first
-	off    bool   // it is not an upgrade: no frames follow
-	line   []byte // the beginning of it
-	ended  int    // how much of its end was received
+	response bool   // the head of the handshake's response comes first
+	off      bool   // it is not an upgrade: no frames follow
+	line     []byte // the beginning of it
+	ended    int    // how much of its end was received
 
 	head    [14]byte
 	have    int    // bytes of head
@@ -69,7 +69,7 @@ type frames struct {
 
 // feed checks received bytes; good is the number of bytes before a faulty frame.
 func (f *frames) feed(p []byte) (good int, why *session.Ended) {
-	i := f.skipAnswer(p)
+	i := f.skipResponse(p)
 	for begin := i; i < len(p); {
 		if f.have < 2 || f.have < f.headSize() {
 			if f.have == 0 {
@@ -102,13 +102,13 @@ func (f *frames) feed(p []byte) (good int, why *session.Ended) {
 	return len(p), nil
 }
 
-// skipAnswer returns the index after the head of a response.
-func (f *frames) skipAnswer(p []byte) (i int) {
+// skipResponse returns the index after the head of a response.
+func (f *frames) skipResponse(p []byte) (i int) {
 	const end, switching = "\r\n\r\n", "HTTP/1.1 101"
-	for ; f.answer && i < len(p); i++ {
+	for ; f.response && i < len(p); i++ {
 		if len(f.line) < len(switching) {
 			if f.line = append(f.line, p[i]); p[i] != switching[len(f.line)-1] {
-				f.answer, f.off = false, true
+				f.response, f.off = false, true
 			}
 		}
 		switch {
@@ -119,7 +119,7 @@ func (f *frames) skipAnswer(p []byte) (i int) {
 		default:
 			f.ended = 0
 		}
-		f.answer = f.answer && f.ended < len(end)
+		f.response = f.response && f.ended < len(end)
 	}
 	if f.off {
 		return len(p)

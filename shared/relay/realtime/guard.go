@@ -40,7 +40,7 @@ type Guard struct {
 	about    atomic.Pointer[[]byte] // instructions of the session
 	outcomes outcomes
 	mu       sync.Mutex
-	refused  *chain.Results // of the last rejected client event
+	rejected *chain.Results // of the last rejected client event
 	n        int
 
 	// Used only by the provider's reader.
@@ -97,7 +97,7 @@ func (g *Guard) provider(e *realtime.Event) session.Judgement {
 	if g.now().JudgesInput() {
 		return g.unheard(e)
 	}
-	return g.answer(e)
+	return g.respond(e)
 }
 
 // JudgesResponses implements session.Guard.
@@ -112,7 +112,7 @@ func (g *Guard) Outcome(response string) Outcome { return g.outcomes.take(respon
 // denial returns the fault for denied client input.
 func (g *Guard) denial(w *guardrail.SessionVerdict) *fault.Fault {
 	g.mu.Lock()
-	g.refused = &w.Results
+	g.rejected = &w.Results
 	g.mu.Unlock()
 	return w.Denial()
 }
@@ -120,14 +120,14 @@ func (g *Guard) denial(w *guardrail.SessionVerdict) *fault.Fault {
 // Refusal implements session.Guard.
 func (g *Guard) Refusal(f *fault.Fault, id, about string) []byte {
 	g.mu.Lock()
-	results := g.refused
-	g.refused = nil
+	results := g.rejected
+	g.rejected = nil
 	g.mu.Unlock()
 	return withResults(realtime.AppendError(nil, f, id, about), results)
 }
 
-// refuse returns the event that reports a denial to the client.
-func (g *Guard) refuse(w *guardrail.SessionVerdict) []byte {
+// reject returns the event that reports a denial to the client.
+func (g *Guard) reject(w *guardrail.SessionVerdict) []byte {
 	return withResults(realtime.AppendError(nil, w.Denial(), g.eventID(), ""), &w.Results)
 }
 
@@ -199,7 +199,7 @@ func (g *Guard) heard(e *realtime.Event, by Guardrails) session.Judgement {
 		if g.of.Model != "" && t.Item != "" { // a session that only transcribes has no conversation
 			back = append(back, realtime.Delete(t.Item))
 		}
-		return session.Judgement{Replies: [][]byte{g.refuse(&w)}, Back: back, Body: gone}
+		return session.Judgement{Replies: [][]byte{g.reject(&w)}, Back: back, Body: gone}
 	case now != nil && *now != t.Text:
 		changed := retold(e.Body, *now)
 		return session.Judgement{Replies: [][]byte{changed}, Body: changed}
@@ -238,17 +238,17 @@ func (g *Guard) unheard(e *realtime.Event) session.Judgement {
 	case strings.HasPrefix(e.Type, transcribing) && e.Type != unwritten:
 		return session.Judgement{}
 	case !strings.HasPrefix(e.Type, "conversation.item.") || e.Item() == nil:
-		return g.answer(e)
+		return g.respond(e)
 	}
 	now, ok := g.items.unwritten(e)
 	switch {
 	case !ok:
 		return session.Judgement{}
 	case now == nil:
-		return g.answer(e)
+		return g.respond(e)
 	}
 	with := e.WithBody(now)
-	if v := g.answer(&with); !v.Unchanged {
+	if v := g.respond(&with); !v.Unchanged {
 		return v
 	}
 	return session.Judgement{Replies: [][]byte{now}, Body: now}

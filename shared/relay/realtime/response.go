@@ -70,8 +70,8 @@ type made struct {
 	} `json:"content"`
 }
 
-// answer judges a provider event.
-func (g *Guard) answer(e *realtime.Event) session.Judgement {
+// respond judges a provider event.
+func (g *Guard) respond(e *realtime.Event) session.Judgement {
 	if e.Response != "" && e.Type != realtime.ResponseCreated && e.Type != realtime.ResponseDone {
 		r := g.open[e.Response]
 		if r == nil {
@@ -354,7 +354,7 @@ func (g *Guard) denied(r *response, e *realtime.Event, w *guardrail.SessionVerdi
 			back = append(back, realtime.Delete(item))
 		}
 	}
-	return session.Judgement{Replies: [][]byte{g.refuse(w), end}, Back: back, Body: end}
+	return session.Judgement{Replies: [][]byte{g.reject(w), end}, Back: back, Body: end}
 }
 
 // Outcome is the guardrail outcome of a response, for its record.

@@ -58,7 +58,7 @@ func (s *LiveSession) Run(ctx context.Context) session.Result {
 		s.fromFar()
 	}()
 	watch := session.Watch{
-		Times: s.Times, Checker: s.Controller, Done: s.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []session.Conn{s.Client, s.Provider},
+		Times: s.Times, Checker: s.Controller, Done: s.isOver, Refuse: func(f *fault.Fault) { s.reject(f, "") }, Ends: []session.Conn{s.Client, s.Provider},
 	}
 	watch.Start()
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *LiveSession) clientSaid(binary bool, p []byte) error {
 		err = s.account.take(h.Steps, nil)
 	}
 	if err != nil {
-		s.refuse(fault.From(err), h.ID)
+		s.reject(fault.From(err), h.ID)
 		return nil
 	}
 	_ = s.Provider.Write(binary, p) // a provider that is gone is detected by its reader
@@ -197,31 +197,31 @@ func (s *LiveSession) fromFar() {
 			s.providerLeft(err)
 			return
 		}
-		s.providerSaid(binary, buf.B)
+		s.fromProvider(binary, buf.B)
 		buf.Free()
 		lease.Free()
 	}
 }
 
-// providerSaid records the charges in a message, and forwards it.
-func (s *LiveSession) providerSaid(binary bool, p []byte) {
+// fromProvider records the charges in a message, and forwards it.
+func (s *LiveSession) fromProvider(binary bool, p []byte) {
 	h := s.Wire.Provider(p)
 	err := s.account.take(h.Steps, p)
 	if h.ResumeHandle != "" {
 		if unnoted := s.Controller.RecordHandle(h.ResumeHandle); unnoted != nil {
-			s.refuse(fault.From(unnoted), "")
+			s.reject(fault.From(unnoted), "")
 			return // its owner could not be recorded, so it is not sent
 		}
 	}
-	told, denied := s.words.spoken(s, &h, binary, p)
+	told, denied := s.words.judgeOutput(s, &h, binary, p)
 	for _, m := range told {
 		s.give(m.binary, m.body)
 	}
 	switch {
 	case err != nil:
-		s.refuse(fault.From(err), "")
+		s.reject(fault.From(err), "")
 	case denied != nil:
-		s.refuse(denied, "")
+		s.reject(denied, "")
 	}
 	if h.Last || s.isOver() && !s.Wire.Busy() {
 		s.leave()
@@ -243,10 +243,10 @@ func (s *LiveSession) give(binary bool, p []byte) {
 	}
 }
 
-// refuse reports a fault to the client. The provider may already have started the requested
+// reject reports a fault to the client. The provider may already have started the requested
 // work, which cannot be undone; so the session ends on faults of keys, money and limits, and if
 // the wire has no event for others.
-func (s *LiveSession) refuse(f *fault.Fault, about string) {
+func (s *LiveSession) reject(f *fault.Fault, about string) {
 	s.mu.Lock()
 	s.events++
 	id, over := "event_"+s.ID+"_"+strconv.Itoa(s.events), s.over

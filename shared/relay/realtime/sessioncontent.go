@@ -15,10 +15,10 @@ import (
 // words judges the content of a session: client text before it is forwarded, and client audio
 // and model output once they are complete. Held messages are sent all at once.
 type words struct {
-	said, called, voice bytes.Buffer // since the last judgement; used only by the provider's reader
-	held                []clientMessage
-	size                int
-	lease               egress.Lease
+	transcript, called, voice bytes.Buffer // since the last judgement; used only by the provider's reader
+	pending                   []clientMessage
+	size                      int
+	lease                     egress.Lease
 }
 
 // clientMessage is a message for the client.
@@ -69,8 +69,8 @@ type asked struct {
 	Input []item `json:"input"`
 }
 
-// heard judges the transcript of the client's speech.
-func (w *words) heard(s *LiveSession, by Guardrails, transcript string) *fault.Fault {
+// judgeTranscript judges the transcript of the client's speech.
+func (w *words) judgeTranscript(s *LiveSession, by Guardrails, transcript string) *fault.Fault {
 	body, err := json.Marshal(asked{s.Model, []item{{"message", "user", []text{{"input_text", transcript}}}}})
 	if err != nil {
 		return fault.Internal(err)
@@ -99,15 +99,15 @@ func (w *words) written(s *LiveSession, p []byte) ([]byte, error) {
 	return p, nil
 }
 
-// spoken processes the content of a provider's message. It returns the messages for the client,
+// judgeOutput processes the content of a provider's message. It returns the messages for the client,
 // and the reason for ending the session, if it ends.
-func (w *words) spoken(s *LiveSession, h *wires.Content, binary bool, p []byte) (now []clientMessage, ends *fault.Fault) {
+func (w *words) judgeOutput(s *LiveSession, h *wires.Content, binary bool, p []byte) (now []clientMessage, ends *fault.Fault) {
 	by := s.Guardrails()
 	if by.JudgesInput() {
 		w.voice.WriteString(h.Voice)
 	}
 	if by.JudgesResponses() {
-		w.said.WriteString(h.Text)
+		w.transcript.WriteString(h.Text)
 		w.called.WriteString(h.Called)
 	}
 	holds := by.BuffersResponses()
@@ -119,15 +119,15 @@ func (w *words) spoken(s *LiveSession, h *wires.Content, binary bool, p []byte) 
 			return nil, f
 		}
 	default:
-		now = append(w.held, clientMessage{binary, p}) // of guardrails that no longer hold responses
-		w.held = nil
+		now = append(w.pending, clientMessage{binary, p}) // of guardrails that no longer hold responses
+		w.pending = nil
 	}
-	if !h.Complete && w.said.Len()+w.called.Len()+w.voice.Len() < maxWords && (!holds || s.Wire.Busy()) {
+	if !h.Complete && w.transcript.Len()+w.called.Len()+w.voice.Len() < maxWords && (!holds || s.Wire.Busy()) {
 		return now, nil
 	}
 	f := w.whole(s, by)
 	if f == nil && holds {
-		now, w.held = w.held, nil
+		now, w.pending = w.pending, nil
 	}
 	w.free()
 	return now, f
@@ -144,7 +144,7 @@ func (w *words) hold(s *LiveSession, binary bool, p []byte) *fault.Fault {
 	if err := w.lease.Reserve(s.context, int64(len(p))); err != nil {
 		return fault.From(err)
 	}
-	w.held = append(w.held, clientMessage{binary, bytes.Clone(p)})
+	w.pending = append(w.pending, clientMessage{binary, bytes.Clone(p)})
 	return nil
 }
 
@@ -156,19 +156,19 @@ func (w *words) free() {
 }
 
 func (w *words) whole(s *LiveSession, by Guardrails) *fault.Fault {
-	defer w.said.Reset()
+	defer w.transcript.Reset()
 	defer w.voice.Reset()
 	defer w.called.Reset()
 	if w.voice.Len() > 0 && by.JudgesInput() {
-		if f := w.heard(s, by, w.voice.String()); f != nil {
+		if f := w.judgeTranscript(s, by, w.voice.String()); f != nil {
 			return f
 		}
 	}
-	if w.said.Len()+w.called.Len() == 0 {
+	if w.transcript.Len()+w.called.Len() == 0 {
 		return nil
 	}
 	about, _ := json.Marshal(asked{Model: s.Model, Input: []item{}}) // texts only
-	output := []any{item{"message", "assistant", []text{{"output_text", w.said.String()}}}}
+	output := []any{item{"message", "assistant", []text{{"output_text", w.transcript.String()}}}}
 	if w.called.Len() > 0 {
 		output = append(output, map[string]string{"type": "function_call", "call_id": "", "name": "", "arguments": w.called.String()})
 	}

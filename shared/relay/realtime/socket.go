@@ -96,7 +96,7 @@ func (SocketMaker) Dial(ctx context.Context, to *session.Address) (session.Conn,
 			if err != nil {
 				return nil, err
 			}
-			*raw = inspected{Conn: conn, frames: frames{answer: true}}
+			*raw = inspected{Conn: conn, frames: frames{response: true}}
 			return raw, nil
 		}
 	}

@@ -23,7 +23,7 @@ const MaxBody = 1 << 20
 // Bodies are the bodies of one request: the stages store theirs, SetExtras states what the log shows of
 // them. The zero value has none. Free releases their memory.
 type Bodies struct {
-	answer    *buffer.Buffer // the client's response
+	response  *buffer.Buffer // the client's response
 	received  *buffer.Buffer
 	sent      []byte
 	sentHead  []byte // the headers, as JSON
@@ -36,10 +36,10 @@ type Bodies struct {
 
 // AppendResponse appends a piece of the client's response.
 func (b *Bodies) AppendResponse(p []byte) {
-	if b.answer == nil {
-		b.answer = buffer.New()
+	if b.response == nil {
+		b.response = buffer.New()
 	}
-	b.truncated = !b.answer.AppendMax(p, MaxBody) || b.truncated
+	b.truncated = !b.response.AppendMax(p, MaxBody) || b.truncated
 }
 
 // Receive stores the provider's response, and replaces an earlier one.
@@ -79,8 +79,8 @@ func (b *Bodies) BeginAttempt() {
 // SetExtras states what Seal seals. Secrets are redacted in both responses, not in other encodings.
 func (b *Bodies) SetExtras(what Extras, secrets []string) {
 	var response, received []byte
-	if b.answer != nil && !what.NoResponse {
-		response = b.answer.B
+	if b.response != nil && !what.NoResponse {
+		response = b.response.B
 	}
 	if what.Change != nil {
 		response = what.Change(response)
@@ -110,8 +110,8 @@ func (b *Bodies) SetExtras(what Extras, secrets []string) {
 	}
 }
 
-// sealedRoom is the expected overhead of a sealed value; a wrong guess costs a copy.
-const sealedRoom = 512
+// sealOverhead is the expected overhead of a sealed value; a wrong guess costs a copy.
+const sealOverhead = 512
 
 // writtenSealer is a Sealer that seals into a given buffer, into which the value has written
 // itself.
@@ -121,7 +121,7 @@ type writtenSealer interface {
 
 // Seal returns the sealed bodies; they are valid until Free.
 func (b *Bodies) Seal(ctx context.Context, s seal.Sealer, to seal.Binding) ([]byte, error) {
-	b.sealed = buffer.For(b.of.Size() + sealedRoom)
+	b.sealed = buffer.For(b.of.Size() + sealOverhead)
 	if into, ok := s.(writtenSealer); ok {
 		return into.SealWritten(ctx, b.sealed.B, to, &b.of)
 	}
@@ -130,7 +130,7 @@ func (b *Bodies) Seal(ctx context.Context, s seal.Sealer, to seal.Binding) ([]by
 
 // Free releases the memory and clears the bodies.
 func (b *Bodies) Free() {
-	b.answer.Free()
+	b.response.Free()
 	b.received.Free()
 	b.heads.Free()
 	b.sealed.Free()

@@ -48,15 +48,15 @@ type gathering struct {
 	onEvent func(name string, data []byte) error
 	onDelta func(*chat.Delta) error
 
-	into   chat.Collector
-	most   int // bytes
-	size   int
-	hidden bool // only the text of the hidden tool counts
-	beside bool // there was other text
-	told   bool // the hidden tool has produced text
-	lost   bool // the response cannot be cached
-	ended  bool
-	judged bool // it is assembled regardless of its content, for guardrails
+	into       chat.Collector
+	most       int // bytes
+	size       int
+	hidden     bool // only the text of the hidden tool counts
+	beside     bool // there was other text
+	hiddenText bool // the hidden tool has produced text
+	lost       bool // the response cannot be cached
+	ended      bool
+	judged     bool // it is assembled regardless of its content, for guardrails
 }
 
 // StartAssembly starts to assemble the stream, up to most bytes. dec reads a forwarded stream. hidden:
@@ -95,7 +95,7 @@ func (g *gathering) add(d *chat.Delta) {
 			g.beside = true
 			return
 		}
-		g.told = true
+		g.hiddenText = true
 	}
 	g.size += len(d.JSON)
 	if g.size > g.most || len(d.Logprobs) > 0 {
@@ -119,7 +119,7 @@ func (s *Stream) Assembled() *chat.Response {
 		return nil
 	}
 	g.end()
-	if g.lost || g.hidden && g.beside && !g.told {
+	if g.lost || g.hidden && g.beside && !g.hiddenText {
 		return nil
 	}
 	return g.into.Response()

@@ -20,7 +20,7 @@ type Partial struct {
 	HasContent bool // it contains a part of the requested content
 	HasFields  bool // truncated after its first field
 	HasError   bool // it has a top-level error
-	mended     []byte
+	completed  []byte
 }
 
 // HasOutput reports whether part of a response was received.
@@ -28,8 +28,8 @@ func (b *Partial) HasOutput() bool {
 	return b.HasContent || b.HasFields && !b.HasError
 }
 
-// mend completes the JSON of a truncated response; ok is false if that is impossible.
-func mend(body []byte) (b Partial, ok bool) {
+// complete completes the JSON of a truncated response; ok is false if that is impossible.
+func complete(body []byte) (b Partial, ok bool) {
 	mended, open := wire.RepairTruncated(body)
 	if mended == nil {
 		return b, false
@@ -38,18 +38,18 @@ func mend(body []byte) (b Partial, ok bool) {
 		b.InUsage = b.InUsage || aboutUsage(name)
 	}
 	b.HasFields = open != nil && len(mended) > len("{}")
-	b.HasError = saysError(mended)
-	b.mended = mended
+	b.HasError = isErrorBody(mended)
+	b.completed = mended
 	return b, true
 }
 
 // PartialConversation reads a truncated response in the dialect d.
 func PartialConversation(d chat.Provider, t *chat.Traits, body []byte) (b Partial, ok bool) {
-	if b, ok = mend(body); !ok {
+	if b, ok = complete(body); !ok {
 		return b, false
 	}
-	b.Meter = upstream.Passer(d).MeterResponse(b.mended)
-	if r, err := d.DecodeResponse(b.mended, t); err == nil {
+	b.Meter = upstream.Passer(d).MeterResponse(b.completed)
+	if r, err := d.DecodeResponse(b.completed, t); err == nil {
 		told := r.Meter()
 		if b.Meter.OutputBytes = told.OutputBytes; !b.Meter.Usage.IsReported() {
 			b.Meter.Usage = told.Usage
@@ -63,10 +63,10 @@ func PartialConversation(d chat.Provider, t *chat.Traits, body []byte) (b Partia
 
 // PartialTranslated reads a truncated response that c translates.
 func PartialTranslated(c chat.Translator, a *chat.TranslatorRequest, body []byte) (b Partial, ok bool) {
-	if b, ok = mend(body); !ok {
+	if b, ok = complete(body); !ok {
 		return b, false
 	}
-	if _, _, got, err := c.DecodeResponse(nil, b.mended, nil, a); err == nil || got.Usage.IsReported() {
+	if _, _, got, err := c.DecodeResponse(nil, b.completed, nil, a); err == nil || got.Usage.IsReported() {
 		b.Meter = got
 	}
 	return b, true
@@ -74,8 +74,8 @@ func PartialTranslated(c chat.Translator, a *chat.TranslatorRequest, body []byte
 
 // PartialOperation reads a truncated response with meter; nil if it reports no usage.
 func PartialOperation(meter func([]byte) chat.Meter, body []byte) (b Partial, ok bool) {
-	if b, ok = mend(body); ok && meter != nil {
-		b.Meter = meter(b.mended)
+	if b, ok = complete(body); ok && meter != nil {
+		b.Meter = meter(b.completed)
 	}
 	return b, ok
 }
@@ -88,8 +88,8 @@ func aboutUsage(name string) bool {
 
 var errorKey = wire.NewKeySet("error")
 
-// saysError reports whether a body has a top-level error.
-func saysError(body []byte) bool {
+// isErrorBody reports whether a body has a top-level error.
+func isErrorBody(body []byte) bool {
 	var w wire.Walk
 	if errorKey.Walk(body, &w) != nil {
 		return false

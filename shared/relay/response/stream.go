@@ -153,7 +153,7 @@ func parserOf(dec chat.StreamDecoder) chat.EventParser {
 func (t *translation) feed(in []byte) ([]byte, error) {
 	t.out = t.out[:0]
 	err := t.parser.Feed(in, t.onEvent)
-	return t.out, t.refusal(err)
+	return t.out, t.rejection(err)
 }
 
 // event passes one event of the provider to the decoder. It hides a guardrail's denial from the
@@ -167,8 +167,8 @@ func (t *translation) event(name string, data []byte) error {
 	return err
 }
 
-// refusal returns the denial by guardrails, once, if there is one.
-func (t *translation) refusal(err error) error {
+// rejection returns the denial by guardrails, once, if there is one.
+func (t *translation) rejection(err error) error {
 	if t.denied != nil {
 		err, t.denied = t.denied, nil
 	}
@@ -186,7 +186,7 @@ func (t *translation) delta(d *chat.Delta) error {
 
 func (t *translation) end() ([]byte, error) {
 	t.out = t.out[:0]
-	if err := t.refusal(t.parser.End(t.onEvent)); err != nil {
+	if err := t.rejection(t.parser.End(t.onEvent)); err != nil {
 		return t.out, err
 	}
 	if err := t.dec.End(); err != nil {

@@ -55,8 +55,8 @@ func NewUsageTail(resp *http.Response) *UsageTail {
 // Memory counts the meter's buffer on a lease.
 func (m *UsageTail) Memory(ctx context.Context, l *egress.Lease) { m.ctx, m.lease = ctx, l }
 
-// room reports whether n more bytes may be buffered.
-func (m *UsageTail) room(n int) bool {
+// fits reports whether n more bytes may be buffered.
+func (m *UsageTail) fits(n int) bool {
 	need := int64(len(m.Retained) + n)
 	if m.lease == nil || need <= max(egress.Uncounted, m.leased) {
 		return true
@@ -79,7 +79,7 @@ func (m *UsageTail) Feed(p []byte) {
 		m.feedPacked(p)
 		return
 	}
-	if !m.room(len(p)) {
+	if !m.fits(len(p)) {
 		m.Retained = m.Retained[len(m.Retained)-min(len(m.Retained), keep):] // usage is at the end
 	}
 	m.Retained = append(m.Retained, p...)
@@ -128,7 +128,7 @@ func (m *UsageTail) Read(d chat.Passer) chat.Meter {
 		}
 	}
 	if !got.Usage.IsReported() {
-		got.Usage = toldInHeaders(m.head)
+		got.Usage = headerUsage(m.head)
 	}
 	return got
 }
@@ -138,9 +138,9 @@ func lastLine(text []byte) []byte {
 	return text[bytes.LastIndexByte(text, '\n')+1:]
 }
 
-// toldInHeaders returns the usage that Bedrock reports in the headers of an InvokeModel
+// headerUsage returns the usage that Bedrock reports in the headers of an InvokeModel
 // response, for any model format.
-func toldInHeaders(h http.Header) (u pricing.Usage) {
+func headerUsage(h http.Header) (u pricing.Usage) {
 	for name, class := range map[string]pricing.Class{"X-Amzn-Bedrock-Input-Token-Count": pricing.Input, "X-Amzn-Bedrock-Output-Token-Count": pricing.Output} {
 		if n, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil && n >= 0 {
 			u.Set(class, n)
@@ -177,15 +177,15 @@ const mostInflated = 64 << 20
 // feedPacked buffers a compressed response from its beginning: it can only be inflated from
 // there.
 func (m *UsageTail) feedPacked(p []byte) {
-	if len(m.Retained)+len(p) > maxPlain || !m.room(len(p)) {
-		m.forget()
+	if len(m.Retained)+len(p) > maxPlain || !m.fits(len(p)) {
+		m.stop()
 		return
 	}
 	m.Retained = append(m.Retained, p...)
 }
 
-// forget stops metering an unreadable response.
-func (m *UsageTail) forget() {
+// stop stops metering an unreadable response.
+func (m *UsageTail) stop() {
 	m.Stream, m.JSON, m.lines, m.events, m.Retained = false, false, false, false, nil
 }
 
@@ -203,7 +203,7 @@ func (m *UsageTail) Unpack() (unread bool) {
 	inner.packed, inner.Retained, inner.Total = false, nil, 0
 	resp := &http.Response{Header: head, Body: io.NopCloser(bytes.NewReader(kept))}
 	if !m.JSON && !m.Stream || egress.Inflate(resp, mostInflated) != nil {
-		m.forget()
+		m.stop()
 		return true
 	}
 	var piece [8 << 10]byte
@@ -215,7 +215,7 @@ func (m *UsageTail) Unpack() (unread bool) {
 		}
 		inner.Cut = inner.Cut || err != io.EOF
 		if err != io.EOF && err != io.ErrUnexpectedEOF { // not truncated: it is damaged, or a decompression bomb
-			m.forget()
+			m.stop()
 			return true
 		}
 		*m = inner

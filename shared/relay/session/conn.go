@@ -198,7 +198,7 @@ func NoMemory(err error) error {
 // end disconnects the client. Work in progress at the provider is ended, read to its end and
 // charged; then the provider is disconnected.
 func (s *Session) end(code int, reason string, why *fault.Fault) {
-	if s.stands.end(&Ended{code, reason}, why, false) {
+	if s.state.end(&Ended{code, reason}, why, false) {
 		s.Client.Close(code, reason)
 		s.leave()
 	}
@@ -206,10 +206,10 @@ func (s *Session) end(code int, reason string, why *fault.Fault) {
 
 // clientLeft ends the session after the client has disconnected: nothing more is sent to it.
 func (s *Session) clientLeft(err error) {
-	if !s.stands.end(nil, nil, false) {
+	if !s.state.end(nil, nil, false) {
 		return
 	}
-	s.stands.leftBy(err)
+	s.state.leftBy(err)
 	CloseNear(s.Client, err)
 	s.leave()
 }
@@ -218,15 +218,15 @@ func (s *Session) clientLeft(err error) {
 func (s *Session) leave() {
 	s.cancelLeft()
 	if s.turns.quiet() {
-		s.Provider.Close(s.stands.upstreamClose())
+		s.Provider.Close(s.state.upstreamClose())
 		return
 	}
-	s.stands.after(s.Times.Drain, s.Provider.Drop)
+	s.state.after(s.Times.Drain, s.Provider.Drop)
 }
 
 // cancelLeft cancels responses in progress that no client waits for.
 func (s *Session) cancelLeft() {
-	if !s.stands.isOver() {
+	if !s.state.isOver() {
 		return
 	}
 	for _, id := range s.turns.toCancel() {
@@ -237,11 +237,11 @@ func (s *Session) cancelLeft() {
 // leaveWhenDone ends a draining session after its last response has ended. If a goroutine is
 // still sending that end to the client, that goroutine calls it again afterwards.
 func (s *Session) leaveWhenDone() {
-	over, leaves := s.stands.leaves()
+	over, leaves := s.state.leaves()
 	switch {
 	case !leaves || !s.turns.quiet():
 	case over:
-		s.Provider.Close(s.stands.upstreamClose())
+		s.Provider.Close(s.state.upstreamClose())
 	default:
 		s.end(CloseGoingAway, Restarting, nil)
 	}
@@ -251,7 +251,7 @@ func (s *Session) leaveWhenDone() {
 func (s *Session) providerLeft(err error) {
 	s.turns.leave()
 	code, reason := CloseForClient(s.Provider, err)
-	if s.stands.end(&Ended{code, reason}, nil, true) {
+	if s.state.end(&Ended{code, reason}, nil, true) {
 		s.Client.Close(code, reason)
 		s.leave()
 	}
@@ -260,7 +260,7 @@ func (s *Session) providerLeft(err error) {
 
 // Drain ends the session once no response is under way.
 func (s *Session) Drain() {
-	s.stands.drain()
+	s.state.drain()
 	s.leaveWhenDone()
 }
 

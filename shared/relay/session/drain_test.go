@@ -85,7 +85,7 @@ func TestASavedPromptOfASessionIsInputOfAnyLength(t *testing.T) {
 			if far, ok := strings.CutPrefix(event, "far "); ok {
 				err = s.takes(&reader, false, []byte(far))
 			} else {
-				err = s.clientSaid(&reader, false, []byte(event))
+				err = s.fromClient(&reader, false, []byte(event))
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -57,7 +57,7 @@ func TestEstimatesKeepMediaApart(t *testing.T) {
 			of.open("r1", new(booked))
 			of.done(&realtime.Done{ID: "r1", Status: "completed", Usage: before})
 			for _, text := range events {
-				of.said(read(t, text).Added())
+				of.countInput(read(t, text).Added())
 			}
 			turn := new(booked)
 			of.open("r2", turn)

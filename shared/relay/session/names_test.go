@@ -19,7 +19,7 @@ func TestSessionsRepeatTheirModel(t *testing.T) {
 			Model: "gpt-realtime", Names: []string{"@slug/gpt-realtime", "alias"},
 		}
 		var reader realtime.Reader
-		if err := s.clientSaid(&reader, false, []byte(strings.Replace(update, "NAME", name, 1))); err != nil {
+		if err := s.fromClient(&reader, false, []byte(strings.Replace(update, "NAME", name, 1))); err != nil {
 			t.Fatal(err)
 		}
 		if accepted && (len(far) != 1 || far[0] != strings.Replace(update, "NAME", "gpt-realtime", 1) || len(near) != 0) {
@@ -62,7 +62,7 @@ func TestWhoEndedASession(t *testing.T) {
 		}
 		s := &Session{Client: newSide(func([]byte) {}), Provider: newSide(func([]byte) {}), Controller: admitting{}, Model: "m"}
 		s.providerLeft(&Ended{code, "bye"})
-		if r := s.stands.result(nil); !r.ByProvider || r.Summary() != "closed_by_provider" {
+		if r := s.state.result(nil); !r.ByProvider || r.Summary() != "closed_by_provider" {
 			t.Errorf("%d: %+v", code, r)
 		}
 	}

@@ -49,7 +49,7 @@ type Session struct {
 	FirstMessage     []byte         // an event that counts as the client's first; nil: none
 
 	turns   turns
-	stands  standing
+	state   standing
 	context context.Context
 }
 
@@ -72,7 +72,7 @@ func (s *Session) Run(ctx context.Context) Result {
 	defer stop()
 	s.turns.begin(s.Model)
 	watch := Watch{
-		Times: s.Times, Checker: s.Controller, Done: s.stands.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []Conn{s.Client, s.Provider},
+		Times: s.Times, Checker: s.Controller, Done: s.state.isOver, Refuse: func(f *fault.Fault) { s.reject(f, "") }, Ends: []Conn{s.Client, s.Provider},
 	}
 	watch.Start()
 	done := make(chan struct{})
@@ -84,17 +84,17 @@ func (s *Session) Run(ctx context.Context) Result {
 	s.clientLeft(fromNear)
 	<-done
 	watch.End()
-	s.stands.forget()
+	s.state.stopTimer()
 	s.turns.leave()
 	s.Provider.Drop()
 	s.Client.Linger()
-	return s.stands.result(fromNear)
+	return s.state.result(fromNear)
 }
 
 // fromNear reads the client until it disconnects or is disconnected.
 func (s *Session) fromNear() error {
 	var reader realtime.Reader
-	said := func(binary bool, p []byte) error { return s.clientSaid(&reader, binary, p) }
+	said := func(binary bool, p []byte) error { return s.fromClient(&reader, binary, p) }
 	if s.FirstMessage != nil {
 		if err := said(false, s.FirstMessage); err != nil {
 			return err
@@ -105,9 +105,9 @@ func (s *Session) fromNear() error {
 	return in.each(s.context, said)
 }
 
-// clientSaid judges a message of the client and forwards it.
-func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) error {
-	if s.stands.took(len(p)) {
+// fromClient judges a message of the client and forwards it.
+func (s *Session) fromClient(reader *realtime.Reader, binary bool, p []byte) error {
+	if s.state.took(len(p)) {
 		return nil // the end was already sent to the client
 	}
 	if !binary && !utf8.Valid(p) {
@@ -129,7 +129,7 @@ func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) err
 		p, err = s.named(&e, p)
 	}
 	if err != nil {
-		s.refuse(fault.From(err), id)
+		s.reject(fault.From(err), id)
 		return nil
 	}
 	if asked != nil {
@@ -177,7 +177,7 @@ func (s *Session) judge(e *realtime.Event) (Reservation, error) {
 		}
 		return s.begin(&asks, e.Body)
 	default:
-		s.turns.said(e.Added())
+		s.turns.countInput(e.Added())
 	}
 	return nil, nil
 }
@@ -218,13 +218,13 @@ func once(twice string) error {
 
 // begin has a response admitted. event is the client's request for it; nil if there is none.
 func (s *Session) begin(asks *realtime.ResponseRequest, event []byte) (Reservation, error) {
-	if s.stands.isDraining() {
+	if s.state.isDraining() {
 		return nil, &fault.Fault{Code: fault.ServiceUnavailable, Message: "The gateway is restarting; open a new session", RetryAfter: time.Second}
 	}
-	if err := s.turns.room(); err != nil {
+	if err := s.turns.checkOpen(); err != nil {
 		return nil, err
 	}
-	heldIn, output := s.turns.heldIn(), asks.MaxOutput
+	heldIn, output := s.turns.unboundedInput(), asks.MaxOutput
 	if tools := reference.FindHosted(event); heldIn == "" && len(tools) > 0 {
 		heldIn = tools[0].Field
 	}
@@ -234,8 +234,8 @@ func (s *Session) begin(asks *realtime.ResponseRequest, event []byte) (Reservati
 	return s.Controller.Reserve(&ResponseLimits{Input: s.turns.input() + int64(len(event)), UnboundedField: heldIn, Output: output, Unbounded: asks.Unbounded, Event: event})
 }
 
-// refuse reports a fault to the client, and ends the session if the fault does.
-func (s *Session) refuse(f *fault.Fault, about string) {
+// reject reports a fault to the client, and ends the session if the fault does.
+func (s *Session) reject(f *fault.Fault, about string) {
 	if !Refused(f) {
 		s.tell(f, about)
 		return
@@ -244,8 +244,8 @@ func (s *Session) refuse(f *fault.Fault, about string) {
 	s.end(Policy, f.Message, f)
 }
 
-// toldWithin is how long a client that is being disconnected has to receive the reason.
-const toldWithin = 500 * time.Millisecond
+// closeTimeout is how long a client that is being disconnected has to receive the reason.
+const closeTimeout = 500 * time.Millisecond
 
 // BeforeClosing sends a client the reason before it is disconnected, without waiting long for it.
 func BeforeClosing(tell func()) {
@@ -254,7 +254,7 @@ func BeforeClosing(tell func()) {
 		defer close(told)
 		tell()
 	}()
-	late := time.NewTimer(toldWithin)
+	late := time.NewTimer(closeTimeout)
 	defer late.Stop()
 	select {
 	case <-told:
@@ -263,7 +263,7 @@ func BeforeClosing(tell func()) {
 }
 
 func (s *Session) tell(f *fault.Fault, about string) {
-	n, over := s.stands.event()
+	n, over := s.state.event()
 	if over {
 		return
 	}
@@ -282,15 +282,15 @@ func (s *Session) fromFar() {
 	var reader realtime.Reader
 	in := inlet{conn: s.Provider, most: MaxFromProvider}
 	in.lease.Of(s.Memory, s.Tenant)
-	s.providerLeft(in.each(s.context, func(binary bool, p []byte) error { return s.providerSaid(&reader, binary, p) }))
+	s.providerLeft(in.each(s.context, func(binary bool, p []byte) error { return s.fromProvider(&reader, binary, p) }))
 }
 
-// providerSaid processes a provider event and forwards it. Its cost is recorded before the
+// fromProvider processes a provider event and forwards it. Its cost is recorded before the
 // client has it.
-func (s *Session) providerSaid(reader *realtime.Reader, binary bool, p []byte) error {
-	s.stands.tells(true)
+func (s *Session) fromProvider(reader *realtime.Reader, binary bool, p []byte) error {
+	s.state.markBusy(true)
 	err := s.takes(reader, binary, p)
-	s.stands.tells(false)
+	s.state.markBusy(false)
 	if err == nil {
 		s.leaveWhenDone()
 	}
@@ -319,17 +319,17 @@ func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
 		_ = s.Provider.Write(false, back) // a provider that is gone is detected by its reader
 	}
 	if judged.Unchanged {
-		s.give(binary, p)
+		s.send(binary, p)
 	}
 	for _, told := range judged.Replies {
-		s.give(false, told)
+		s.send(false, told)
 	}
 	return nil
 }
 
-// give sends the client a message, unless the session is over.
-func (s *Session) give(binary bool, p []byte) {
-	if s.stands.gives(len(p)) {
+// send sends the client a message, unless the session is over.
+func (s *Session) send(binary bool, p []byte) {
+	if s.state.countSent(len(p)) {
 		if err := s.Client.Write(binary, p); err != nil {
 			s.clientLeft(&Ended{CloseAbnormal, ""})
 		}
@@ -358,7 +358,7 @@ func (s *Session) learn(e *realtime.Event) {
 		}
 	case realtime.Transcribed:
 		if t, err := realtime.ReadTranscript(e.Body); err == nil && s.turns.first(t.Item) {
-			s.Controller.ChargeTranscript(&t, s.turns.hears(), e.Body)
+			s.Controller.ChargeTranscript(&t, s.turns.transcriber(), e.Body)
 		}
 	case realtime.Failed:
 		if about, f := realtime.ErrorOf(e.Body); f != nil {
@@ -392,5 +392,5 @@ func (s *Session) created(e *realtime.Event) {
 	}
 	s.turns.cancels(d.ID)
 	_ = s.Provider.Write(false, realtime.Cancel(d.ID)) // a provider that is gone is detected by its reader
-	s.refuse(fault.From(err), "")
+	s.reject(fault.From(err), "")
 }

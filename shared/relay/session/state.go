@@ -69,8 +69,8 @@ func (st *standing) upstreamClose() (code int, reason string) {
 	return UpstreamClose(st.left)
 }
 
-// tells records that an event is being processed, or that the client has it.
-func (st *standing) tells(on bool) {
+// markBusy records that an event is being processed, or that the client has it.
+func (st *standing) markBusy(on bool) {
 	st.mu.Lock()
 	st.telling = on
 	st.mu.Unlock()
@@ -94,8 +94,8 @@ func (st *standing) after(d time.Duration, leave func()) {
 	}
 }
 
-// forget stops that timer: the provider is gone.
-func (st *standing) forget() {
+// stopTimer stops that timer: the provider is gone.
+func (st *standing) stopTimer() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.late != nil {
@@ -111,8 +111,8 @@ func (st *standing) took(bytes int) (over bool) {
 	return st.over
 }
 
-// gives counts a message to the client, who gets it if ok is true.
-func (st *standing) gives(bytes int) (ok bool) {
+// countSent counts a message to the client, who gets it if ok is true.
+func (st *standing) countSent(bytes int) (ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.over {

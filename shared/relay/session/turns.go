@@ -18,14 +18,14 @@ const (
 
 // turns are the responses of a session: requested, in progress, done.
 type turns struct {
-	mu      sync.Mutex
-	awaited []awaited
-	running map[string]running
-	seen    map[string]struct{} // ids of finished responses, and of transcribed items
-	is      realtime.Session
-	history tokens         // that the last response read and made
-	since   realtime.Added // by the client, after it
-	held    string         // field by which the provider adds input of any length; "": none was named
+	mu             sync.Mutex
+	awaited        []awaited
+	running        map[string]running
+	seen           map[string]struct{} // ids of finished responses, and of transcribed items
+	is             realtime.Session
+	history        tokens         // that the last response read and made
+	since          realtime.Added // by the client, after it
+	unboundedField string         // field by which the provider adds input of any length; "": none was named
 }
 
 // tokens are counted apart by medium, because their prices differ.
@@ -72,8 +72,8 @@ const (
 	usualImage        = 800
 )
 
-// said counts what the client added to the conversation.
-func (t *turns) said(a realtime.Added) {
+// countInput counts what the client added to the conversation.
+func (t *turns) countInput(a realtime.Added) {
 	t.mu.Lock()
 	t.since = realtime.Added{Text: t.since.Text + a.Text, Audio: t.since.Audio + a.Audio, Images: t.since.Images + a.Images}
 	t.mu.Unlock()
@@ -97,8 +97,8 @@ func (t *turns) bound() int64 {
 	return t.is.MaxOutput
 }
 
-// room rejects a request for a response while too many are open.
-func (t *turns) room() error {
+// checkOpen rejects a request for a response while too many are open.
+func (t *turns) checkOpen() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.awaited)+len(t.running) < maxAwaited {
@@ -240,19 +240,19 @@ func (t *turns) isNow(s *realtime.Session) {
 // since an update may be in progress while a response starts.
 func (t *turns) names(s *realtime.Session) {
 	t.mu.Lock()
-	t.held = cmp.Or(t.held, s.UnboundedField)
+	t.unboundedField = cmp.Or(t.unboundedField, s.UnboundedField)
 	t.mu.Unlock()
 }
 
-// heldIn is the field by which the provider adds input of any length; "" if there is none.
-func (t *turns) heldIn() string {
+// unboundedInput is the field by which the provider adds input of any length; "" if there is none.
+func (t *turns) unboundedInput() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.held
+	return t.unboundedField
 }
 
-// hears returns the model that transcribes the client's audio.
-func (t *turns) hears() string {
+// transcriber returns the model that transcribes the client's audio.
+func (t *turns) transcriber() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.is.Transcription != "" {

@@ -92,7 +92,7 @@ func (tg *Target) RejectedFields(f *fault.Fault) (refused added) {
 	if f == nil {
 		return 0
 	}
-	if route := tg.Choice.refusedRoute(f); route != 0 {
+	if route := tg.Choice.rejectedRoute(f); route != 0 {
 		return route
 	}
 	told := chat.ProviderErrorOf(f)
@@ -199,7 +199,7 @@ func (p *plainer) apply(to *Target, now func() time.Time) {
 
 // StoreReasoning stores the signed reasoning of a response for a client that cannot return it.
 func (tg *Target) StoreReasoning(signed []chat.Signed) {
-	if !tg.Strict() || tg.SameDialect() && !tg.Choice.forgets {
+	if !tg.Strict() || tg.SameDialect() && !tg.Choice.omitsReasoning {
 		return
 	}
 	for _, s := range signed {
@@ -225,16 +225,16 @@ func Restore(tg *Target, body []byte) []byte {
 	if !ok || !tg.Strict() {
 		return body
 	}
-	body, tg.Choice.forgets = client.Restore(body, &tg.Choice.Traits, tg.LoadReasoning)
+	body, tg.Choice.omitsReasoning = client.Restore(body, &tg.Choice.Traits, tg.LoadReasoning)
 	return body
 }
 
 // StoresForwarded reports whether StoreReasoning stores the reasoning of a response that is forwarded.
-func StoresForwarded(tg *Target) bool { return tg.Choice.forgets }
+func StoresForwarded(tg *Target) bool { return tg.Choice.omitsReasoning }
 
 // StoreForwardedReasoning is StoreReasoning for a complete response that is forwarded.
 func StoreForwardedReasoning(tg *Target, response []byte) {
-	if !tg.Choice.forgets || !bytes.Contains(response, []byte(`"tool_calls"`)) {
+	if !tg.Choice.omitsReasoning || !bytes.Contains(response, []byte(`"tool_calls"`)) {
 		return
 	}
 	if r, err := tg.Choice.Dialect.DecodeResponse(response, &tg.Choice.Traits); err == nil {

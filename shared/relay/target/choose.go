@@ -66,8 +66,8 @@ func chooseSaved(tg *Target, slug string) error {
 	if err != nil {
 		return err
 	}
-	tg.Choice.asked = s.Provider
-	if host, field := hostAsked(tg); host != "" && !sameHost(host, s.CustomHost) {
+	tg.Choice.candidate = s.Provider
+	if host, field := requestedHost(tg); host != "" && !sameHost(host, s.CustomHost) {
 		return storedWithAddress(field)
 	}
 	if err := named(tg, s.Provider); err != nil {
@@ -184,7 +184,7 @@ func chooseDirect(tg *Target, leaf *route.Leaf) error {
 		cred = cred.Or(sent)
 	}
 	tg.Choice.Target = provider.Target{Provider: p, Credential: cred, CallerKey: true, Saved: saved}
-	tg.Choice.Target.CustomHost, _ = hostAsked(tg)
+	tg.Choice.Target.CustomHost, _ = requestedHost(tg)
 	if host, field := tg.Choice.Target.OwnHost(); host != "" {
 		checked, err := tg.Deps.Hosts.Check(host, field)
 		if err != nil {
@@ -306,9 +306,9 @@ func storedWithAddress(field string) error {
 	return fault.Newf(fault.BlockedHost, field, "%s sets the destination of the request, and cannot be combined with a stored credential unless it equals the value saved with it; omit it, or send your own credential", field)
 }
 
-// hostAsked returns the custom host of the request or of the config, and the field that holds
+// requestedHost returns the custom host of the request or of the config, and the field that holds
 // it.
-func hostAsked(tg *Target) (host, field string) {
+func requestedHost(tg *Target) (host, field string) {
 	if tg.Req.Headers.CustomHost != "" {
 		return tg.Req.Headers.CustomHost, "x-gateway-custom-host"
 	}

@@ -22,7 +22,7 @@ func ErrorDialect(tg *Target) string {
 			return provider.Gemini
 		}
 	case routes.Raw:
-		return sdkDialect(tg.Choice.asked, tg.Req.Req.Header, tg.Body.RawPath())
+		return sdkDialect(tg.Choice.candidate, tg.Req.Req.Header, tg.Body.RawPath())
 	}
 	return ""
 }

@@ -28,7 +28,7 @@ func mayUse(tg *Target) error {
 	if err := mayUseItems(tg, tg.Body.In); err != nil {
 		return err
 	}
-	ids, err := idsAsked(tg)
+	ids, err := requestedIDs(tg)
 	if err == nil {
 		err = check(tg, ids)
 	}
@@ -89,8 +89,8 @@ func mayReach(tg *Target) error {
 	return nil
 }
 
-// idsAsked returns the ids of stored objects in path, query and body.
-func idsAsked(tg *Target) ([]ownership.Named, error) {
+// requestedIDs returns the ids of stored objects in path, query and body.
+func requestedIDs(tg *Target) ([]ownership.Named, error) {
 	ids := tg.Body.StoredPath().IDs(tg.Req.Req.Method, tg.Req.Req.URL)
 	form, err := formOf(tg)
 	if err != nil {

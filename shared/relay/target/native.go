@@ -202,9 +202,9 @@ var (
 	foreignWords = []string{"invalid beta flag", "extra inputs are not permitted", "unsupported parameter", "unknown parameter"}
 )
 
-// refusedRoute reports whether a native route was rejected, for the host or only for this
+// rejectedRoute reports whether a native route was rejected, for the host or only for this
 // request.
-func (t *Choice) refusedRoute(f *fault.Fault) added {
+func (t *Choice) rejectedRoute(f *fault.Fault) added {
 	if !t.Op.IsNative() || f.Source != fault.SourceProvider {
 		return 0
 	}

@@ -13,11 +13,11 @@ import (
 
 // rotating is the choice among several credentials of a target. The zero value has none.
 type rotating struct {
-	ring    *rotation.Ring
-	list    []rotation.Entry
-	at      int
-	tried   rotation.Set
-	refused rotation.Set // with 401, and no other one was accepted since
+	ring     *rotation.Ring
+	list     []rotation.Entry
+	at       int
+	tried    rotation.Set
+	rejected rotation.Set // with 401, and no other one was accepted since
 }
 
 // rotated chooses the credential of a saved provider.
@@ -52,18 +52,18 @@ func CredentialAnswered(tg *Target, status int, h http.Header) {
 	}
 	switch {
 	case status == http.StatusUnauthorized:
-		r.refused = r.refused.Add(r.at)
+		r.rejected = r.rejected.Add(r.at)
 	case status == http.StatusTooManyRequests:
 		named, _ := route.RetryAfter(h, tg.Req.Now(), rotation.MostRest)
 		r.ring.Limit(r.list[r.at].ID, named)
 	case status >= 200 && status <= 299:
 		r.ring.Succeed(r.list[r.at].ID)
 		for i := range r.list {
-			if i != r.at && r.refused.Has(i) {
+			if i != r.at && r.rejected.Has(i) {
 				r.ring.MarkRejected(tg.Req.Ctx, r.list[i].ID)
 			}
 		}
-		r.refused = 0
+		r.rejected = 0
 	}
 }
 

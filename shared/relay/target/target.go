@@ -109,23 +109,23 @@ type Choice struct {
 	Local      bool      // the gateway serves it without a provider, see Route.Local
 	Upstream   string    // the model by the provider's name
 	// contentType is that of the body that carrier made; "" is JSON.
-	ContentType string
-	Op          provider.Operation
-	leaves      added // added fields that its host is known to reject
-	Names       Names
-	lenient     bool
-	forgets     bool // the client does not return the reasoning that the host requires, see chat.Restorer
-	Timeout     time.Duration
-	Body        []byte   // the client's body after the config; nil: it is sent unchanged
-	inlined     []byte   // the client's body with the items that it refers to; nil: it has no such references
-	continues   []string // the responses of the conversation that the body continues, oldest first
-	previous    string   // the id of the response that a translated request continues
-	input       []byte   // the items that a translated request adds to the conversation
-	Forward     []string
-	Subjects    []*ledger.Subject  // limits of the provider and of its integration
-	form        *form.Form         // of a passed-through request, if it was read
-	order       *routes.Units      // of a video that is ordered by that form; nil: none
-	asked       *provider.Provider // of the saved provider, before its use is authorized
+	ContentType    string
+	Op             provider.Operation
+	leaves         added // added fields that its host is known to reject
+	Names          Names
+	lenient        bool
+	omitsReasoning bool // the client does not return the reasoning that the host requires, see chat.Restorer
+	Timeout        time.Duration
+	Body           []byte   // the client's body after the config; nil: it is sent unchanged
+	inlined        []byte   // the client's body with the items that it refers to; nil: it has no such references
+	continues      []string // the responses of the conversation that the body continues, oldest first
+	previous       string   // the id of the response that a translated request continues
+	input          []byte   // the items that a translated request adds to the conversation
+	Forward        []string
+	Subjects       []*ledger.Subject  // limits of the provider and of its integration
+	form           *form.Form         // of a passed-through request, if it was read
+	order          *routes.Units      // of a video that is ordered by that form; nil: none
+	candidate      *provider.Provider // of the saved provider, before its use is authorized
 }
 
 // InPath reports whether the path of the request names its model, and not the body.

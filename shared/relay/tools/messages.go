@@ -23,7 +23,7 @@ const usePrefix = "mcp"
 type messages struct {
 	members object
 	tools   []json.RawMessage
-	said    []json.RawMessage // messages for the model, including those of earlier turns
+	history []json.RawMessage // messages for the model, including those of earlier turns
 	names   *names
 	content []json.RawMessage // for the client
 	results []json.RawMessage // for the model, of calls that are made
@@ -55,7 +55,7 @@ func (s *messages) read(body []byte) (*request, error) {
 		name string
 		into any
 		what string
-	}{{"tools", &s.tools, "a list"}, {"messages", &s.said, "a list"}, {"stream", &stream, "a boolean"}, {"max_tool_calls", &calls, "a whole number"}} {
+	}{{"tools", &s.tools, "a list"}, {"messages", &s.history, "a list"}, {"stream", &stream, "a boolean"}, {"max_tool_calls", &calls, "a whole number"}} {
 		if raw := s.members[m.name]; raw != nil && string(raw) != "null" && json.Unmarshal(raw, m.into) != nil {
 			bad = append(bad, fault.Detail{Field: m.name, Message: "must be " + m.what})
 		}
@@ -111,7 +111,7 @@ func (s *messages) turn(last bool) ([]byte, error) {
 	s.last, s.failed = nil, nil
 	s.offset, s.blocks, s.ended = len(s.content), nil, false
 	out := clone(s.members)
-	out["messages"] = list(s.said)
+	out["messages"] = list(s.history)
 	switch choice := out["tool_choice"]; {
 	case out["tools"] == nil:
 	case last:
@@ -128,7 +128,7 @@ func (s *messages) turn(last bool) ([]byte, error) {
 }
 
 // took implements shape.
-func (s *messages) took(body []byte) (*said, error) {
+func (s *messages) took(body []byte) (*turnResult, error) {
 	var blocks []json.RawMessage
 	if body != nil {
 		if json.Unmarshal(body, &s.last) != nil || s.last == nil {
@@ -151,7 +151,7 @@ func (s *messages) took(body []byte) (*said, error) {
 		s.first = s.last
 	}
 	if len(blocks) > 0 {
-		s.said = append(s.said, encoded(object{"role": quoted("assistant"), "content": list(blocks)}))
+		s.history = append(s.history, encoded(object{"role": quoted("assistant"), "content": list(blocks)}))
 	}
 	s.results = nil
 	whole := text(s.last["stop_reason"]) == "tool_use"
@@ -176,7 +176,7 @@ func (s *messages) took(body []byte) (*said, error) {
 		}
 		s.content = append(s.content, raw)
 	}
-	return &said{calls, ends}, nil
+	return &turnResult{calls, ends}, nil
 }
 
 // used returns a call as the client sees it.
@@ -201,7 +201,7 @@ func (s *messages) made(calls []*call, results []*outcome) (events []byte) {
 		}))
 	}
 	if len(s.results) > 0 {
-		s.said = append(s.said, encoded(object{"role": quoted("user"), "content": list(s.results)}))
+		s.history = append(s.history, encoded(object{"role": quoted("user"), "content": list(s.results)}))
 	}
 	return events
 }

@@ -13,7 +13,7 @@ import (
 func (s *messages) readMessages() {
 	var out []json.RawMessage
 	var open []json.RawMessage // results at the start of the user's next message
-	for _, raw := range s.said {
+	for _, raw := range s.history {
 		var of object
 		var blocks []json.RawMessage
 		_ = json.Unmarshal(raw, &of)               // the provider judges a message that is not an object
@@ -31,7 +31,7 @@ func (s *messages) readMessages() {
 			out, open = append(append(out, closed(open)...), raw), nil
 		}
 	}
-	s.said = append(out, closed(open)...)
+	s.history = append(out, closed(open)...)
 }
 
 // closed returns results as a separate message.

@@ -52,7 +52,7 @@ func (s *messages) event(data []byte) ([]byte, error) {
 		s.ended = true
 		return nil, nil
 	case "error":
-		s.failed = toldBy(of)
+		s.failed = streamFault(of)
 		return nil, nil
 	case "content_block_start", "content_block_delta", "content_block_stop":
 		return s.ofBlock(kind, of), nil

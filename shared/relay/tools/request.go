@@ -71,14 +71,14 @@ type object = map[string]json.RawMessage
 
 // server is one such tool of a request.
 type server struct {
-	at      int // among the tools
-	label   string
-	slug    string
-	allowed *filter // nil: all
-	asks    *filter // tools that need the client's approval; nil: none
-	never   *filter // exceptions that need no approval
-	cache   json.RawMessage
-	tools   []*tool
+	at        int // among the tools
+	label     string
+	slug      string
+	allowed   *filter // nil: all
+	approvals *filter // tools that need the client's approval; nil: none
+	never     *filter // exceptions that need no approval
+	cache     json.RawMessage
+	tools     []*tool
 }
 
 // filter selects tools: by name, by their read-only hint, or by both.
@@ -156,7 +156,7 @@ func (r *reader) server(at int, raw json.RawMessage, approves bool) *server {
 	}
 	allowed := r.filter("allowed_tools", of["allowed_tools"], true)
 	asks, never := r.approval(of["require_approval"], approves)
-	return &server{at: at, label: label, slug: slug, allowed: allowed, asks: asks, never: never, cache: of["cache_control"]}
+	return &server{at: at, label: label, slug: slug, allowed: allowed, approvals: asks, never: never, cache: of["cache_control"]}
 }
 
 // filter reads a selection of tools. listed: names are allowed without an object.
@@ -235,7 +235,7 @@ func (r *reader) approval(raw json.RawMessage, approves bool) (asks, never *filt
 
 // wantsApproval reports whether a tool call needs the client's approval.
 func (s *server) wantsApproval(t *tool) bool {
-	return s.asks != nil && s.asks.has(t.name, t.readOnly) && (s.never == nil || !s.never.has(t.name, t.readOnly))
+	return s.approvals != nil && s.approvals.has(t.name, t.readOnly) && (s.never == nil || !s.never.has(t.name, t.readOnly))
 }
 
 // tool is one tool of a server.

@@ -16,7 +16,7 @@ import (
 // Responses returns the tool run for requests in the dialect of OpenAI's Responses. calls is the
 // route to the servers.
 func Responses(calls *routes.Route) *routes.ToolRun {
-	return of(calls, Limits{}, true, func(d *routes.ToolLoop) shape { return &responses{desk: d} })
+	return of(calls, Limits{}, true, func(d *routes.ToolLoop) shape { return &responses{loop: d} })
 }
 
 // callPrefix starts the ids of shown calls, before the model's id of the call.
@@ -24,8 +24,8 @@ const callPrefix = "mcp_"
 
 // responses is the dialect of Responses.
 type responses struct {
-	desk    *routes.ToolLoop
-	asked   object            // the fields of the request
+	loop    *routes.ToolLoop
+	request object            // the fields of the request
 	members object            // for the model
 	tools   []json.RawMessage // as the client sent them
 	input   []json.RawMessage // for the model, including the items of earlier turns
@@ -37,7 +37,7 @@ type responses struct {
 	asking  map[approval.Call]string // ids of this turn's approval requests
 	last    object                   // the last turn's response
 	failed  *fault.Fault             // from an error event of the turn
-	begun   json.RawMessage          // the id of the response at the start of a stream: clients reject a stream that changes it
+	startID json.RawMessage          // the id of the response at the start of a stream: clients reject a stream that changes it
 	stream  responsesStream
 }
 
@@ -46,10 +46,10 @@ func (s *responses) read(body []byte) (*request, error) {
 	if err := wire.CheckStrict(body, wire.MaxDepth); err != nil {
 		return nil, err
 	}
-	if json.Unmarshal(body, &s.asked) != nil {
+	if json.Unmarshal(body, &s.request) != nil {
 		return nil, fault.Invalid("body", "must be a JSON object")
 	}
-	s.members = s.asked
+	s.members = s.request
 	var stream, background bool
 	var calls int
 	var bad []fault.Detail
@@ -113,14 +113,14 @@ func (s *responses) begin(servers []*server, n *names) ([]*call, error) {
 	items := readItems(s.input)
 	for i, of := range servers {
 		if !listed(items, of.label) {
-			s.showList("mcpl_"+s.desk.ID+"_"+strconv.Itoa(i), of)
+			s.showList("mcpl_"+s.loop.ID+"_"+strconv.Itoa(i), of)
 		}
 	}
 	first, err := s.restore(items)
 	if err != nil {
 		return nil, err
 	}
-	s.members = clone(s.asked)
+	s.members = clone(s.request)
 	if s.members["tools"] = list(offered); len(offered) == 0 {
 		delete(s.members, "tools")
 	}
@@ -255,7 +255,7 @@ type item struct {
 }
 
 // took implements shape.
-func (s *responses) took(body []byte) (*said, error) {
+func (s *responses) took(body []byte) (*turnResult, error) {
 	if body != nil {
 		s.last = nil
 		if json.Unmarshal(body, &s.last) != nil {
@@ -308,12 +308,12 @@ func (s *responses) took(body []byte) (*said, error) {
 		s.output = append(s.output, raw)
 	}
 	s.sent = len(s.input)
-	return &said{calls, ends}, nil
+	return &turnResult{calls, ends}, nil
 }
 
 // conversation reports whether a provider stores the conversation.
 func (s *responses) conversation() bool {
-	raw := s.asked["conversation"]
+	raw := s.request["conversation"]
 	return raw != nil && string(raw) != "null"
 }
 
@@ -392,7 +392,7 @@ func (s *responses) approvalOf(c *call) (json.RawMessage, error) {
 	id, ok := s.asking[of]
 	if !ok {
 		var err error
-		if id, err = s.desk.Approvals.Create(s.desk.Context, &of); err != nil {
+		if id, err = s.loop.Approvals.Create(s.loop.Context, &of); err != nil {
 			return nil, err
 		}
 		s.asking[of] = id
@@ -425,8 +425,8 @@ func (o *outcome) forResponses() json.RawMessage {
 func (s *responses) final(cut bool) (body, events []byte, err error) {
 	out := s.patched(s.last)
 	out["output"] = list(s.output)
-	if s.begun != nil {
-		out["id"] = s.begun
+	if s.startID != nil {
+		out["id"] = s.startID
 	}
 	if s.usage != nil {
 		out["usage"] = s.usage
@@ -446,12 +446,12 @@ func (s *responses) final(cut bool) (body, events []byte, err error) {
 func (s *responses) patched(of object) object {
 	out := clone(of)
 	out["tools"] = list(s.tools)
-	if raw := s.asked["tool_choice"]; raw != nil {
+	if raw := s.request["tool_choice"]; raw != nil {
 		out["tool_choice"] = raw
 	} else if out["tool_choice"] != nil {
 		out["tool_choice"] = quoted("auto")
 	}
-	if raw := s.asked["max_tool_calls"]; raw != nil {
+	if raw := s.request["max_tool_calls"]; raw != nil {
 		out["max_tool_calls"] = raw
 	}
 	return out

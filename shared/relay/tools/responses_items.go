@@ -56,11 +56,11 @@ func (s *responses) restore(items []ofOurs) (first []*call, err error) {
 		case kind == "mcp_list_tools" && ours: // not for the model
 		case kind == "mcp_call" && ours:
 			id := strings.TrimPrefix(text(it.ID), callPrefix)
-			s.said(it, id)
-			s.answered(id, it.result())
+			s.restoreCall(it, id)
+			s.restoreResult(id, it.result())
 		case kind == "mcp_approval_request" && ours:
 			if !made[text(it.ID)] {
-				s.said(it, approval.ModelID(text(it.ID)))
+				s.restoreCall(it, approval.ModelID(text(it.ID)))
 			}
 		case kind == "mcp_approval_response" && answers:
 			if made[text(it.Approval)] {
@@ -115,15 +115,15 @@ func approvalsIn(items []ofOurs) (requests map[string]int, made map[string]bool,
 	return requests, made, nil
 }
 
-// said restores a call as the model's.
-func (s *responses) said(it *ofOurs, id string) {
+// restoreCall restores a call as the model's.
+func (s *responses) restoreCall(it *ofOurs, id string) {
 	s.input = append(s.input, encoded(object{
 		"type": quoted("function_call"), "call_id": quoted(id), "name": quoted(s.names.as(text(it.Label), text(it.Name))), "arguments": quoted(text(it.Args)),
 	}))
 }
 
-// answered restores a result.
-func (s *responses) answered(id, result string) {
+// restoreResult restores a result.
+func (s *responses) restoreResult(id, result string) {
 	s.input = append(s.input, encoded(object{"type": quoted("function_call_output"), "call_id": quoted(id), "output": quoted(result)}))
 }
 
@@ -165,15 +165,15 @@ func (s *responses) approved(answer, asked *ofOurs, at int) (*call, error) {
 		if r := text(answer.Reason); r != "" {
 			why += " " + r
 		}
-		s.answered(of.ID, why)
-		return nil, s.desk.Approvals.Deny(s.desk.Context, field+".approval_request_id", request, &of)
+		s.restoreResult(of.ID, why)
+		return nil, s.loop.Approvals.Deny(s.loop.Context, field+".approval_request_id", request, &of)
 	}
 	t := s.names.of(of.Server, of.Tool)
 	if t == nil {
-		s.answered(of.ID, "The tool is no longer offered.")
+		s.restoreResult(of.ID, "The tool is no longer offered.")
 		return nil, nil
 	}
-	if err := s.desk.Approvals.Approve(s.desk.Context, field+".approval_request_id", request, &of); err != nil {
+	if err := s.loop.Approvals.Approve(s.loop.Context, field+".approval_request_id", request, &of); err != nil {
 		return nil, err
 	}
 	return &call{id: of.ID, tool: t, args: of.Arguments, approval: request, index: len(s.output), place: len(s.input) + 1}, nil

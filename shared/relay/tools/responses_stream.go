@@ -57,7 +57,7 @@ var heads = map[string]bool{"response.created": true, "response.queued": true, "
 
 // place implements shape.
 func (s *responses) place() (next int64, id string) {
-	return int64(s.stream.sequence), text(s.begun)
+	return int64(s.stream.sequence), text(s.startID)
 }
 
 // event implements shape.
@@ -75,7 +75,7 @@ func (s *responses) event(data []byte) ([]byte, error) {
 		}
 		var r object
 		if json.Unmarshal(of["response"], &r) == nil && r != nil {
-			s.begun = r["id"]
+			s.startID = r["id"]
 			of["response"] = encoded(s.patched(r))
 		}
 		return s.stream.emit(nil, of), nil
@@ -84,7 +84,7 @@ func (s *responses) event(data []byte) ([]byte, error) {
 		_ = json.Unmarshal(of["response"], &s.last) // without one it was truncated
 		return s.stream.head(), nil
 	case kind == "error":
-		s.failed = toldBy(of)
+		s.failed = streamFault(of)
 		return nil, nil
 	}
 	out = s.stream.head()

@@ -51,8 +51,8 @@ type call struct {
 	place    int    // of its result in the input of the model, from 1; 0: at the end
 }
 
-// said is the result of a turn.
-type said struct {
+// turnResult is the result of a turn.
+type turnResult struct {
 	calls []*call // to be made
 	ends  bool    // the client continues from here
 }
@@ -68,7 +68,7 @@ type shape interface {
 	// event reads an event of a turn's stream and returns the events for the client.
 	event(data []byte) ([]byte, error)
 	// took reads the response of a turn: its body, or nil if it arrived as a stream.
-	took(body []byte) (*said, error)
+	took(body []byte) (*turnResult, error)
 	// made receives calls with their results and returns the events that show them.
 	made(calls []*call, results []*outcome) []byte
 	// final returns the response, and the events that end a stream with it. cut: the model
@@ -89,11 +89,11 @@ type request struct {
 // run is one such request in progress.
 type run struct {
 	Limits
-	desk   *routes.ToolLoop
+	loop   *routes.ToolLoop
 	shape  shape
 	ctx    context.Context // of tool calls
 	stream bool
-	told   telling
+	output telling
 	status int // of the response
 	calls  int // made
 	bytes  int // of their results
@@ -114,13 +114,13 @@ func of(calls *routes.Route, b Limits, approves bool, make func(*routes.ToolLoop
 		b := b.filled(in.calls)
 		ctx, end := context.WithTimeout(d.Context, b.Time)
 		defer end()
-		r := &run{Limits: b, desk: d, shape: s, ctx: ctx, stream: in.stream, status: http.StatusOK}
-		return r.answer(servers, newNames(in.functions))
+		r := &run{Limits: b, loop: d, shape: s, ctx: ctx, stream: in.stream, status: http.StatusOK}
+		return r.respond(servers, newNames(in.functions))
 	}}
 }
 
-// answer performs the run. An error is the response if none has started.
-func (r *run) answer(servers []*server, n *names) (err error) {
+// respond performs the run. An error is the response if none has started.
+func (r *run) respond(servers []*server, n *names) (err error) {
 	listed := 0
 	for _, s := range servers {
 		if listed, err = s.list(r, n, listed); err != nil {
@@ -132,9 +132,9 @@ func (r *run) answer(servers []*server, n *names) (err error) {
 		return err
 	}
 	if r.stream && len(first) > 0 {
-		r.told.keep(r.desk, r.KeepAlive)
+		r.output.keep(r.loop, r.KeepAlive)
 	}
-	defer r.told.end()
+	defer r.output.end()
 	r.show(r.shape.made(first, r.perform(first))) // no events: no turn has started
 	cut, ended, err := r.turns()
 	switch {
@@ -150,7 +150,7 @@ func (r *run) answer(servers []*server, n *names) (err error) {
 // run.
 func (r *run) turns() (cut, ended bool, err error) {
 	for turn := 1; ; turn++ {
-		if r.desk.Context.Err() != nil {
+		if r.loop.Context.Err() != nil {
 			return false, false, fault.New(fault.RequestTimeout, "", "The client has disconnected")
 		}
 		last := turn >= r.Turns || r.calls >= r.Calls || r.ctx.Err() != nil
@@ -158,7 +158,7 @@ func (r *run) turns() (cut, ended bool, err error) {
 		if err != nil || ended {
 			return false, ended, err
 		}
-		if r.desk.Context.Err() != nil {
+		if r.loop.Context.Err() != nil {
 			return false, false, fault.New(fault.RequestTimeout, "", "The client has disconnected")
 		}
 		if last && len(s.calls) > 0 {
@@ -174,21 +174,21 @@ func (r *run) turns() (cut, ended bool, err error) {
 }
 
 // turn calls the model.
-func (r *run) turn(last bool) (s *said, ended bool, err error) {
+func (r *run) turn(last bool) (s *turnResult, ended bool, err error) {
 	body, err := r.shape.turn(last)
 	if err != nil {
 		return nil, false, err
 	}
-	var event func(*held, []byte) error
+	var event func(*partResponse, []byte) error
 	if r.stream {
 		event = r.event
 	}
-	w := &held{header: http.Header{}, limit: r.MaxResponse, event: event}
-	broken := r.desk.SendTurn(r.desk.Context, w, body)
+	w := &partResponse{header: http.Header{}, limit: r.MaxResponse, event: event}
+	broken := r.loop.SendTurn(r.loop.Context, w, body)
 	w.end()
 	switch {
 	case w.status >= 300 || w.status == 0 && !broken:
-		return nil, true, r.refused(w)
+		return nil, true, r.rejected(w)
 	case w.events:
 		s, err = r.shape.took(nil)
 	case broken || w.tooLong:
@@ -207,7 +207,7 @@ func (r *run) turn(last bool) (s *said, ended bool, err error) {
 }
 
 // event shows the client an event of a turn.
-func (r *run) event(w *held, data []byte) error {
+func (r *run) event(w *partResponse, data []byte) error {
 	out, err := r.shape.event(data)
 	if len(out) > 0 {
 		r.copyHeader(w.header)
@@ -220,8 +220,8 @@ func cutOff() *fault.Fault {
 	return &fault.Fault{Code: fault.ProviderError, Message: "The response was truncated", Source: fault.SourceProvider}
 }
 
-// toldBy returns the fault in an error event of a stream.
-func toldBy(of object) *fault.Fault {
+// streamFault returns the fault in an error event of a stream.
+func streamFault(of object) *fault.Fault {
 	var inner object
 	_ = json.Unmarshal(of["error"], &inner) // where the event has one
 	said := fault.Clip(cmp.Or(text(inner["message"]), text(of["message"])), 2000)
@@ -264,8 +264,8 @@ func (r *run) show(events []byte) {
 	if len(events) == 0 || !r.stream {
 		return
 	}
-	r.told.event(r.desk, events, false, nil)
-	r.told.keep(r.desk, r.KeepAlive)
+	r.output.event(r.loop, events, false, nil)
+	r.output.keep(r.loop, r.KeepAlive)
 }
 
 // finish sends the response, or ends its stream.
@@ -275,42 +275,42 @@ func (r *run) finish(cut bool) error {
 	case err != nil:
 		return r.broke(fault.From(err))
 	case r.stream:
-		r.told.event(r.desk, events, true, nil)
+		r.output.event(r.loop, events, true, nil)
 	default:
-		r.desk.Send(r.status, "application/json", body, nil)
+		r.loop.Send(r.status, "application/json", body, nil)
 	}
 	return nil
 }
 
 // broke ends a started stream with an error.
 func (r *run) broke(f *fault.Fault) error {
-	if !r.told.begun() {
+	if !r.output.started() {
 		return f
 	}
 	next, id := r.shape.place()
-	r.told.event(r.desk, r.desk.StreamError(f, next, id), true, f)
+	r.output.event(r.loop, r.loop.StreamError(f, next, id), true, f)
 	return nil
 }
 
-// refused forwards an error response of a turn.
-func (r *run) refused(w *held) error {
+// rejected forwards an error response of a turn.
+func (r *run) rejected(w *partResponse) error {
 	f := w.fault()
-	if r.told.begun() {
+	if r.output.started() {
 		return r.broke(f)
 	}
 	r.copyHeader(w.header)
-	r.desk.Send(w.status, cmp.Or(w.header.Get("Content-Type"), "application/json"), w.body.Bytes(), f)
+	r.loop.Send(w.status, cmp.Or(w.header.Get("Content-Type"), "application/json"), w.body.Bytes(), f)
 	return nil
 }
 
 // copyHeader copies response headers of a turn; the last turn's count.
 func (r *run) copyHeader(from http.Header) {
-	r.told.mu.Lock()
-	defer r.told.mu.Unlock()
-	if r.told.began {
+	r.output.mu.Lock()
+	defer r.output.mu.Unlock()
+	if r.output.began {
 		return
 	}
-	h := r.desk.Header()
+	h := r.loop.Header()
 	for name, v := range from {
 		switch name {
 		case "Content-Length", "Content-Type", "Cache-Control", "X-Accel-Buffering", "Transfer-Encoding", "Connection", "Date", "X-Gateway-Trace-Id":
@@ -331,9 +331,9 @@ type telling struct {
 	timer *time.Timer // nil: no keep-alives are sent yet
 }
 
-// begun reports whether the response has started. If not, telling sends nothing from now on, and
+// started reports whether the response has started. If not, telling sends nothing from now on, and
 // a different response can be sent.
-func (t *telling) begun() bool {
+func (t *telling) started() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = t.over || !t.began

@@ -330,18 +330,18 @@ func TestResultsOfTools(t *testing.T) {
 func TestWrongAnswersOfServers(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "{", "[]", `{"jsonrpc":"2.0","id":1}`, `{"result":7}`, `{"error":{"code":-1,"message":"no"}}`} {
-		w := &held{header: http.Header{}, limit: 100}
+		w := &partResponse{header: http.Header{}, limit: 100}
 		_, _ = io.WriteString(w, body)
-		if of, refused := readAnswer(w); refused == nil {
+		if of, refused := readResponse(w); refused == nil {
 			t.Errorf("%s: %v", body, of)
 		}
 	}
-	w := &held{header: http.Header{"Content-Type": {"text/event-stream"}}, limit: 1000}
+	w := &partResponse{header: http.Header{"Content-Type": {"text/event-stream"}}, limit: 1000}
 	_, _ = io.WriteString(w, "data: {\"method\":\"notifications/progress\"}\n\ndata: {\"id\":1,\"result\":{\"a\":1}}\n\n")
-	if of, refused := readAnswer(w); refused != nil || string(of["a"]) != "1" {
+	if of, refused := readResponse(w); refused != nil || string(of["a"]) != "1" {
 		t.Errorf("%v %v", of, refused)
 	}
-	if _, err := (&held{limit: 3}).Write([]byte("four")); err == nil {
+	if _, err := (&partResponse{limit: 3}).Write([]byte("four")); err == nil {
 		t.Error("an answer has no bound")
 	}
 }

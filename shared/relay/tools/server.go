@@ -27,8 +27,8 @@ const (
 	timesResult = 4
 )
 
-// refusal is the reason why a server returned no result.
-type refusal struct {
+// rejection is the reason why a server returned no result.
+type rejection struct {
 	status  int // of HTTP; 200 if only the protocol has an error
 	code    int // of the protocol
 	message string
@@ -37,11 +37,11 @@ type refusal struct {
 }
 
 // ask sends a request to a server through the pipeline and reads its result.
-func (r *run) ask(ctx context.Context, slug, method string, params map[string]any, h http.Header) (object, *refusal) {
+func (r *run) ask(ctx context.Context, slug, method string, params map[string]any, h http.Header) (object, *rejection) {
 	params["_meta"] = map[string]any{mcp.MetaVersion: protocolversion.Version, mcp.MetaCapabilities: struct{}{}, mcp.MetaClient: mcp.ClientInfo}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {
-		return nil, &refusal{status: http.StatusOK, code: mcp.CodeInvalidParams, message: "the arguments are not JSON"}
+		return nil, &rejection{status: http.StatusOK, code: mcp.CodeInvalidParams, message: "the arguments are not JSON"}
 	}
 	h[mcp.HeaderVersion], h[mcp.HeaderMethod] = []string{protocolversion.Version}, []string{method}
 	h["Content-Type"], h["Accept"] = []string{"application/json"}, []string{"application/json, text/event-stream"}
@@ -49,19 +49,19 @@ func (r *run) ask(ctx context.Context, slug, method string, params map[string]an
 	if method == "tools/call" {
 		limit = min(limit, timesResult*r.Result+4096)
 	}
-	w := &held{header: http.Header{}, limit: limit}
-	broken := r.desk.Call(ctx, w, slug, h, body)
+	w := &partResponse{header: http.Header{}, limit: limit}
+	broken := r.loop.Call(ctx, w, slug, h, body)
 	switch {
 	case ctx.Err() != nil:
-		return nil, &refusal{status: http.StatusGatewayTimeout, message: "the tool run ended before the server responded"}
+		return nil, &rejection{status: http.StatusGatewayTimeout, message: "the tool run ended before the server responded"}
 	case broken || w.tooLong:
-		return nil, &refusal{status: http.StatusBadGateway, message: "the server's response was truncated"}
+		return nil, &rejection{status: http.StatusBadGateway, message: "the server's response was truncated"}
 	}
-	return readAnswer(w)
+	return readResponse(w)
 }
 
-// readAnswer reads the response message; of a stream, the last one.
-func readAnswer(w *held) (object, *refusal) {
+// readResponse reads the response message; of a stream, the last one.
+func readResponse(w *partResponse) (object, *rejection) {
 	body := w.body.Bytes()
 	if strings.HasPrefix(w.header.Get("Content-Type"), "text/event-stream") {
 		var p wire.SSEParser
@@ -88,13 +88,13 @@ func readAnswer(w *held) (object, *refusal) {
 	}
 	status := max(w.status, http.StatusOK)
 	if err := json.Unmarshal(body, &m); err != nil && m.Error == nil {
-		return nil, &refusal{status: http.StatusBadGateway, message: "the server's response is not a message of the protocol"}
+		return nil, &rejection{status: http.StatusBadGateway, message: "the server's response is not a message of the protocol"}
 	}
 	switch {
 	case m.Error != nil:
-		return nil, &refusal{status, m.Error.Code, m.Error.Message, text(m.Error.Data.Address), text(m.Error.Data.Error)}
+		return nil, &rejection{status, m.Error.Code, m.Error.Message, text(m.Error.Data.Address), text(m.Error.Data.Error)}
 	case m.Result == nil:
-		return nil, &refusal{status: http.StatusBadGateway, message: "the server's response has no result"}
+		return nil, &rejection{status: http.StatusBadGateway, message: "the server's response has no result"}
 	}
 	return m.Result, nil
 }
@@ -114,7 +114,7 @@ func (s *server) list(r *run, n *names, size int) (int, error) {
 		}
 		var page []object
 		if json.Unmarshal(result["tools"], &page) != nil {
-			return 0, (&refusal{status: http.StatusBadGateway, message: "the server's list does not match the protocol"}).ofList(s)
+			return 0, (&rejection{status: http.StatusBadGateway, message: "the server's list does not match the protocol"}).ofList(s)
 		}
 		for _, of := range page {
 			if t := readTool(s, n, of); t != nil {
@@ -132,7 +132,7 @@ func (s *server) list(r *run, n *names, size int) (int, error) {
 			return size, nil
 		}
 	}
-	return 0, (&refusal{status: http.StatusBadGateway, message: "the server's list has too many pages"}).ofList(s)
+	return 0, (&rejection{status: http.StatusBadGateway, message: "the server's list has too many pages"}).ofList(s)
 }
 
 func (s *server) field() string { return "tools[" + strconv.Itoa(s.at) + "]" }
@@ -166,7 +166,7 @@ func readTool(s *server, n *names, of object) *tool {
 }
 
 // ofList returns the error for a server without a list of tools.
-func (f *refusal) ofList(s *server) error {
+func (f *rejection) ofList(s *server) error {
 	code, status := fault.ProviderError, http.StatusFailedDependency
 	message := "The tools of the MCP server " + s.slug + " cannot be listed: " + fault.Clip(f.message, 500)
 	switch {
@@ -210,12 +210,12 @@ func (r *run) make(ctx context.Context, t *tool, args string) *outcome {
 	case refused.address != "":
 		return failure(refused.code, "The user has to sign in at the MCP server first: open "+refused.address)
 	}
-	return r.judgedRefusal(ctx, t, refused)
+	return r.judgedRejection(ctx, t, refused)
 }
 
-// judgedRefusal returns the error of a server after guardrails, because the model reads its
+// judgedRejection returns the error of a server after guardrails, because the model reads its
 // text like that of a result.
-func (r *run) judgedRefusal(ctx context.Context, t *tool, refused *refusal) *outcome {
+func (r *run) judgedRejection(ctx context.Context, t *tool, refused *rejection) *outcome {
 	message := "The call failed: " + fault.Clip(refused.message, 2000)
 	part := append(wire.AppendJSONString([]byte(`[{"type":"text","text":`), message), "}]"...)
 	out := r.judged(ctx, t, object{"content": part, "isError": json.RawMessage("true")})
@@ -228,10 +228,10 @@ func (r *run) judgedRefusal(ctx context.Context, t *tool, refused *refusal) *out
 // judged returns the result of a tool after guardrails. A denied result reaches neither the
 // model nor the client.
 func (r *run) judged(ctx context.Context, t *tool, result object) *outcome {
-	if r.desk.Judge == nil {
+	if r.loop.Judge == nil {
 		return readResult(result)
 	}
-	now, denied := r.desk.Judge(ctx, t.name, encoded(result))
+	now, denied := r.loop.Judge(ctx, t.name, encoded(result))
 	var changed object
 	switch {
 	case denied != nil:
@@ -299,26 +299,26 @@ func embedded(raw json.RawMessage) string {
 	return "[resource " + of.URI + " " + of.Media + "]"
 }
 
-// held is the response to one part of a run: an http.ResponseWriter. Events of a stream are
+// partResponse is the response to one part of a run: an http.ResponseWriter. Events of a stream are
 // forwarded as they arrive if event is set; everything else is buffered.
-type held struct {
+type partResponse struct {
 	header  http.Header
 	status  int
 	limit   int // bytes of the buffer
 	tooLong bool
 	body    bytes.Buffer
-	event   func(w *held, data []byte) error // nil: events are not read
-	events  bool                             // it is a stream of events
+	event   func(w *partResponse, data []byte) error // nil: events are not read
+	events  bool                                     // it is a stream of events
 	parser  wire.SSEParser
 }
 
 var errTooLong = errors.New("toolrun: the response is too long")
 
 // Header implements http.ResponseWriter.
-func (w *held) Header() http.Header { return w.header }
+func (w *partResponse) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *held) WriteHeader(status int) {
+func (w *partResponse) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
 		w.events = w.event != nil && status < 300 && strings.HasPrefix(w.header.Get("Content-Type"), "text/event-stream")
@@ -327,10 +327,10 @@ func (w *held) WriteHeader(status int) {
 
 // Flush implements http.Flusher. It does nothing: events are forwarded as soon as they are
 // complete.
-func (w *held) Flush() {}
+func (w *partResponse) Flush() {}
 
 // Write implements io.Writer.
-func (w *held) Write(p []byte) (int, error) {
+func (w *partResponse) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	if w.events {
 		if err := w.parser.Feed(p, w.handOn); err != nil {
@@ -346,7 +346,7 @@ func (w *held) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-func (w *held) handOn(_ string, data []byte) error {
+func (w *partResponse) handOn(_ string, data []byte) error {
 	if len(data) == 0 || data[0] != '{' {
 		return nil // the end of streams in other dialects
 	}
@@ -354,14 +354,14 @@ func (w *held) handOn(_ string, data []byte) error {
 }
 
 // end forwards a final event without a trailing blank line.
-func (w *held) end() {
+func (w *partResponse) end() {
 	if w.events && w.parser.End(w.handOn) != nil {
 		w.tooLong = true
 	}
 }
 
 // fault returns the fault in an error response.
-func (w *held) fault() *fault.Fault {
+func (w *partResponse) fault() *fault.Fault {
 	var told struct {
 		Error struct {
 			Message json.RawMessage `json:"message"`

@@ -13,7 +13,7 @@ import (
 
 // responsesWithin and messagesWithin are runs with other bounds.
 func responsesWithin(b Limits) *routes.ToolRun {
-	return of(nil, b, true, func(d *routes.ToolLoop) shape { return &responses{desk: d} })
+	return of(nil, b, true, func(d *routes.ToolLoop) shape { return &responses{loop: d} })
 }
 
 func messagesWithin(b Limits) *routes.ToolRun {

@@ -61,7 +61,7 @@ const (
 	maxObserved = 1 << 20
 	window      = 39 // number of observations in an exponentially weighted mean with weight 0.05
 	leastWeight = 0.05
-	forgetting  = 5 * time.Minute // a mean this old weighs 1/e of a new observation
+	decay       = 5 * time.Minute // a mean this old weighs 1/e of a new observation
 )
 
 // observe adds one latency.
@@ -72,7 +72,7 @@ func (l *latency) observe(d time.Duration, now int64) {
 		return
 	}
 	l.n = min(l.n+1, maxObserved)
-	age := float64(max(now-l.last, 0)) / float64(forgetting)
+	age := float64(max(now-l.last, 0)) / float64(decay)
 	weight := max(1/float64(l.n), leastWeight, 1-math.Exp(-age))
 	// One outlier moves the figures by little, and many in a row by a lot.
 	x = min(x, l.mean+max(4*l.dev, l.mean/2))
@@ -121,22 +121,22 @@ func (t *target) succeed() {
 
 // Bounds of what a process remembers.
 const (
-	maxRooms   = 4096
-	maxTargets = 10_000 // of one workspace
-	maxPlaces  = 10_000 // strategies of one workspace
+	maxWorkspaces = 4096
+	maxTargets    = 10_000 // of one workspace
+	maxPlaces     = 10_000 // strategies of one workspace
 )
 
 // Board contains the figures of a process. It is safe for concurrent use.
 type Board struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	rooms map[[2]string]*Workspace
+	mu         sync.Mutex
+	workspaces map[[2]string]*Workspace
 }
 
 // NewBoard returns an empty board; now is its clock.
 func NewBoard(now func() time.Time) *Board {
-	return &Board{now: now, rooms: make(map[[2]string]*Workspace)}
+	return &Board{now: now, workspaces: make(map[[2]string]*Workspace)}
 }
 
 // Of returns the figures of a workspace.
@@ -144,16 +144,16 @@ func (b *Board) Of(org, workspace string) *Workspace {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := [2]string{org, workspace}
-	r, ok := b.rooms[key]
+	r, ok := b.workspaces[key]
 	if !ok {
-		for k := range b.rooms { // any: it is measured again
-			if len(b.rooms) < maxRooms {
+		for k := range b.workspaces { // any: it is measured again
+			if len(b.workspaces) < maxWorkspaces {
 				break
 			}
-			delete(b.rooms, k)
+			delete(b.workspaces, k)
 		}
 		r = NewWorkspace(b.now)
-		b.rooms[key] = r
+		b.workspaces[key] = r
 	}
 	return r
 }

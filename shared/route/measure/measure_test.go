@@ -302,10 +302,10 @@ func TestRoomsAreBounded(t *testing.T) {
 		t.Errorf("%d targets", n)
 	}
 	b := NewBoard(time.Now)
-	for i := range maxRooms + 10 {
+	for i := range maxWorkspaces + 10 {
 		b.Of("o", fmt.Sprint(i))
 	}
-	if n := len(b.rooms); n > maxRooms {
+	if n := len(b.workspaces); n > maxWorkspaces {
 		t.Errorf("%d workspaces", n)
 	}
 }

@@ -60,8 +60,8 @@ func (l *Limit) measure() ledger.Measure {
 	return l.Limit.Type
 }
 
-// refused reports whether an error came from the limit that this one replaces.
-func (l *Limit) refused(f *usage.Refusal) bool {
+// rejected reports whether an error came from the limit that this one replaces.
+func (l *Limit) rejected(f *usage.Refusal) bool {
 	unit := ""
 	if l.Rate != nil {
 		unit = string(l.Rate.Unit)
@@ -114,7 +114,7 @@ func (r *Run) limit(c *course) error {
 		return nil
 	}
 	var again *Limit // the limit that judges a refusal again
-	if c.refused {
+	if c.rejected {
 		if again = r.again(c); again == nil {
 			return nil
 		}
@@ -149,7 +149,7 @@ func (r *Run) again(c *course) *Limit {
 	replaced := false
 	for _, l := range r.q.Limits {
 		replaced = replaced || l.Replaces != ""
-		if l.refused(c.rec.Refusal) && c.rec.Refusal.Needed > 0 {
+		if l.rejected(c.rec.Refusal) && c.rec.Refusal.Needed > 0 {
 			return l
 		}
 	}
@@ -179,7 +179,7 @@ func (c *course) decide(claims []claim) {
 		}
 		if c.by == nil {
 			c.by = l
-			l.sum.refuse(c.rec)
+			l.sum.reject(c.rec)
 		}
 	}
 }
@@ -240,7 +240,7 @@ func (c *course) wants(l *Limit, t Target) (need, add int64) {
 	}
 	switch l.measure() {
 	case ledger.Requests:
-		if l.Rate == nil && len(c.calls) == 0 && !hit(c.rec) && !c.released && !c.refused {
+		if l.Rate == nil && len(c.calls) == 0 && !hit(c.rec) && !c.released && !c.rejected {
 			return 0, 0 // nothing was sent
 		}
 		return 1, 1

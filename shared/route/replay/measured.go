@@ -42,12 +42,12 @@ type Alternative struct {
 
 // figures are the figures of targets at the time of each request.
 type figures struct {
-	now   time.Time
-	room  *measure.Workspace
-	ends  endings
-	seen  map[measure.Key]*seen
-	paths []*Alternative
-	found map[string]*Alternative
+	now       time.Time
+	workspace *measure.Workspace
+	ends      endings
+	seen      map[measure.Key]*seen
+	paths     []*Alternative
+	found     map[string]*Alternative
 }
 
 // seen are the latencies of a target.
@@ -68,7 +68,7 @@ type ending struct {
 }
 
 func (f *figures) begin() {
-	f.room = measure.NewWorkspace(func() time.Time { return f.now })
+	f.workspace = measure.NewWorkspace(func() time.Time { return f.now })
 	f.seen, f.found = map[measure.Key]*seen{}, map[string]*Alternative{}
 }
 
@@ -80,9 +80,9 @@ func (f *figures) until(now time.Time) {
 	for len(f.ends) > 0 && (!f.ends[0].at.After(now) || len(f.ends) > maxEndings) {
 		e := heap.Pop(&f.ends).(ending)
 		if f.now = e.at; e.busy {
-			f.room.End(e.key)
+			f.workspace.End(e.key)
 		} else {
-			f.room.Observe(e.key, e.class, e.status, e.latency)
+			f.workspace.Observe(e.key, e.class, e.status, e.latency)
 		}
 	}
 	f.now = now
@@ -107,13 +107,13 @@ func (r *Run) measures(ctx context.Context, c *course) *route.Measures {
 	if !r.q.Config.Tree.Measured() {
 		return nil
 	}
-	used := c.answer()
+	used := c.responseUsage()
 	target := func(l *route.Leaf) Target {
 		t, _, _ := r.target(ctx, c, l)
 		return t
 	}
 	return &route.Measures{
-		Workspace: r.figures.room, Class: classOf(c.rec), Model: c.rec.RequestModel, DryRun: true,
+		Workspace: r.figures.workspace, Class: classOf(c.rec), Model: c.rec.RequestModel, DryRun: true,
 		Key: func(l *route.Leaf) measure.Key { return keyOf(target(l)) },
 		Cost: func(l *route.Leaf) (pricing.NanoDollars, bool) {
 			cost, ok, err := r.costAt(ctx, c, target(l), used)
@@ -154,12 +154,12 @@ func (r *Run) compare(ctx context.Context, c *course) error {
 	if r.q.Config == nil || hit(c.rec) || c.rec.OptionIndex == "" {
 		return nil
 	}
-	if r.q.Config.Tree.Measured() && !c.refused {
+	if r.q.Config.Tree.Measured() && !c.rejected {
 		key := keyOf(c.is)
-		f.room.Begin(key)
+		f.workspace.Begin(key)
 		heap.Push(&f.ends, ending{at: c.rec.Start.Add(c.rec.Duration), key: key, busy: true})
 	}
-	used := c.answer()
+	used := c.responseUsage()
 	for i, leaf := range r.q.Config.Tree.Leaves() {
 		if i == maxAlternatives {
 			break

@@ -110,7 +110,7 @@ type course struct {
 	restIn   int64               // part of the tokens that belongs to no call
 	restOut  int64
 	cost     pricing.NanoDollars
-	refused  bool          // a limit refused it when it was recorded
+	rejected bool          // a limit refused it when it was recorded
 	by       *Limit        // the limit that refuses it now
 	released bool          // it was refused then, but not now
 	exceeded []*Limit      // limits that it exceeds, and that let it pass
@@ -178,7 +178,7 @@ func (c *course) recorded() {
 	was, out := c.tokens()
 	c.restIn, c.restOut = rec.Usage.InputTokens()-was, rec.Usage.OutputTokens()-out
 	c.is = c.was
-	c.refused = len(rec.Attempts) == 0 && ofLimit(rec.ErrorCode)
+	c.rejected = len(rec.Attempts) == 0 && ofLimit(rec.ErrorCode)
 }
 
 func hit(rec *usage.Record) bool { return strings.HasSuffix(rec.CacheStatus, "HIT") }
@@ -263,7 +263,7 @@ func (k *Checks) sums() []CheckSum {
 // check judges a request and its response.
 func (r *Run) check(ctx context.Context, c *course) {
 	rec := c.rec
-	if c.refused || !c.counted() {
+	if c.rejected || !c.counted() {
 		return
 	}
 	call := chain.Call{

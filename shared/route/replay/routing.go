@@ -127,7 +127,7 @@ func (r *Run) target(ctx context.Context, c *course, leaf *route.Leaf) (t Target
 // then; a call to another target costs that target's price.
 func (r *Run) follow(ctx context.Context, c *course, tried []try) error {
 	recorded := c.calls
-	used := c.answer()
+	used := c.responseUsage()
 	c.calls = nil
 	var left []call
 	take := func(t try) (found bool) {
@@ -163,8 +163,8 @@ func (r *Run) follow(ctx context.Context, c *course, tried []try) error {
 	return nil
 }
 
-// answer is what the response of the request used.
-func (c *course) answer() pricing.Usage {
+// responseUsage is what the response of the request used.
+func (c *course) responseUsage() pricing.Usage {
 	if n := len(c.calls); n > 0 {
 		return c.calls[n-1].usage
 	}

@@ -103,7 +103,7 @@ type LimitSum struct {
 	FirstID  *string    `json:"first_refused_log_id"`
 }
 
-func (s *LimitSum) refuse(rec *usage.Record) {
+func (s *LimitSum) reject(rec *usage.Record) {
 	if s.Refused++; s.First == nil {
 		at, id := rec.Start.UTC(), rec.ID
 		s.First, s.FirstID = &at, &id
@@ -150,7 +150,7 @@ func (s *sums) add(c *course) {
 	}
 	s.to = rec.Start
 	s.before.time(c.before)
-	s.before.add(c.refused, denied(rec), rec.Usage.InputTokens(), rec.Usage.OutputTokens(), rec.Cost)
+	s.before.add(c.rejected, denied(rec), rec.Usage.InputTokens(), rec.Usage.OutputTokens(), rec.Cost)
 	cost := c.cost
 	in, out := c.tokens()
 	if c.by != nil || c.barred {
@@ -158,10 +158,10 @@ func (s *sums) add(c *course) {
 	} else {
 		s.after.time(c.after)
 	}
-	refused := c.by != nil || c.refused && !c.released
+	refused := c.by != nil || c.rejected && !c.released
 	s.after.add(refused, c.denied || denied(rec) && !refused, in, out, cost)
 	s.calls(c)
-	for i, is := range [...]bool{c.is != c.was, c.cost != rec.Cost && c.is == c.was, c.by != nil && !c.refused, c.released, len(c.exceeded) > 0, len(c.tripped) > 0, c.denied} {
+	for i, is := range [...]bool{c.is != c.was, c.cost != rec.Cost && c.is == c.was, c.by != nil && !c.rejected, c.released, len(c.exceeded) > 0, len(c.tripped) > 0, c.denied} {
 		if is {
 			s.differ(kinds[i], c, cost)
 		}
@@ -245,7 +245,7 @@ func (s *sums) differ(kind string, c *course, cost pricing.NanoDollars) {
 		return
 	}
 	e := Example{LogID: c.rec.ID, Before: side(c.was, c.rec.Cost), After: side(c.is, cost)}
-	if f := c.rec.Refusal; f != nil && c.refused {
+	if f := c.rec.Refusal; f != nil && c.rejected {
 		e.Before.Stopped = &f.ID
 	}
 	switch {
@@ -253,7 +253,7 @@ func (s *sums) differ(kind string, c *course, cost pricing.NanoDollars) {
 		e.After.Stopped = &c.tripped[0]
 	case c.by != nil:
 		e.After.Stopped = &c.by.Name
-	case c.refused && !c.released:
+	case c.rejected && !c.released:
 		e.After.Stopped = e.Before.Stopped
 	}
 	d.Examples = append(d.Examples, e)

@@ -42,9 +42,9 @@ func (s Set) Count() int { return bits.OnesCount16(uint16(s)) }
 
 // state is the state of a credential.
 type state struct {
-	refused int64 // time of the 401 in Unix milliseconds; 0: it is not refused
-	rests   int64 // Unix milliseconds until which it rests
-	limits  int   // 429 in a row
+	rejected int64 // time of the 401 in Unix milliseconds; 0: it is not refused
+	rests    int64 // Unix milliseconds until which it rests
+	limits   int   // 429 in a row
 }
 
 // Rests after a 429 without a time.
@@ -62,7 +62,7 @@ func pick(list []Entry, states []state, tried Set, now int64, number uint32) (at
 	sum, spare, resting := 0, -1, -1
 	for i := range list {
 		switch s := &states[i]; {
-		case tried.Has(i) || s.refused != 0:
+		case tried.Has(i) || s.rejected != 0:
 		case s.rests > now:
 			if resting < 0 || s.rests < states[resting].rests {
 				resting = i
@@ -81,7 +81,7 @@ func pick(list []Entry, states []state, tried Set, now int64, number uint32) (at
 	}
 	left := int(uint64(number) * uint64(sum) >> 32)
 	for i := range list {
-		if s := &states[i]; tried.Has(i) || s.refused != 0 || s.rests > now || list[i].Weight == 0 {
+		if s := &states[i]; tried.Has(i) || s.rejected != 0 || s.rests > now || list[i].Weight == 0 {
 			continue
 		}
 		if left -= list[i].Weight; left < 0 {
@@ -168,11 +168,11 @@ func (r *Ring) refresh(ctx context.Context) {
 	defer r.mu.Unlock()
 	for id, row := range rows {
 		s := r.states[id]
-		if s.refused <= row.tested {
-			s.refused = 0
+		if s.rejected <= row.tested {
+			s.rejected = 0
 		}
-		if row.refused > row.tested {
-			s.refused = max(s.refused, row.refused)
+		if row.rejected > row.tested {
+			s.rejected = max(s.rejected, row.rejected)
 		}
 		r.states[id] = s
 	}
@@ -196,10 +196,10 @@ func (r *Ring) MarkRejected(ctx context.Context, id string) {
 	now := r.board.now()
 	r.mu.Lock()
 	s := r.states[id]
-	s.refused = now.UnixMilli()
+	s.rejected = now.UnixMilli()
 	r.states[id] = s
 	r.mu.Unlock()
-	if err := write(ctx, r.board.table, r.at, id, row{refused: now.UnixMilli()}, now); err != nil {
+	if err := write(ctx, r.board.table, r.at, id, row{rejected: now.UnixMilli()}, now); err != nil {
 		r.board.fail("store a rejected credential", err)
 	}
 }
@@ -229,7 +229,7 @@ func (r *Ring) Succeed(id string) {
 }
 
 // row is the stored state of a credential, in Unix milliseconds.
-type row struct{ refused, tested int64 }
+type row struct{ rejected, tested int64 }
 
 // rowTTL is the lifetime of a row. A credential that was rejected and never tested may be called
 // once after it.
@@ -249,7 +249,7 @@ func read(ctx context.Context, table store.Table, at store.Partition) (map[strin
 		return nil, err
 	}
 	for _, one := range page.Rows {
-		all[one.Key.SK()] = row{refused: one.Item.Int("refused"), tested: one.Item.Int("tested")}
+		all[one.Key.SK()] = row{rejected: one.Item.Int("refused"), tested: one.Item.Int("tested")}
 	}
 	return all, nil
 }
@@ -257,7 +257,7 @@ func read(ctx context.Context, table store.Table, at store.Partition) (map[strin
 func write(ctx context.Context, table store.Table, at store.Partition, id string, s row, now time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
-	return table.Put(ctx, store.Row{Key: at.Key(id), Item: store.Item{"refused": s.refused, "tested": s.tested}, Expires: now.Add(rowTTL)})
+	return table.Put(ctx, store.Row{Key: at.Key(id), Item: store.Item{"refused": s.rejected, "tested": s.tested}, Expires: now.Add(rowTTL)})
 }
 
 // Refusals returns when credentials of an integration were refused, by their label. Others are
@@ -269,8 +269,8 @@ func Refusals(ctx context.Context, table store.Table, sc store.Scope, integratio
 	}
 	out := make(map[string]time.Time)
 	for i := range list {
-		if s := rows[list[i].ID]; s.refused > s.tested {
-			out[list[i].Label] = time.UnixMilli(s.refused)
+		if s := rows[list[i].ID]; s.rejected > s.tested {
+			out[list[i].Label] = time.UnixMilli(s.rejected)
 		}
 	}
 	return out, nil
@@ -281,7 +281,7 @@ func Refusals(ctx context.Context, table store.Table, sc store.Scope, integratio
 func Tested(ctx context.Context, table store.Table, sc store.Scope, integration, id string, refused bool, now time.Time) error {
 	s := row{tested: now.UnixMilli()}
 	if refused {
-		s = row{refused: now.UnixMilli()}
+		s = row{rejected: now.UnixMilli()}
 	}
 	return write(ctx, table, partition(sc, integration), id, s, now)
 }

@@ -27,13 +27,13 @@ func TestPickPrefersUsableCredentials(t *testing.T) {
 		usable, spare, resting := Set(0), Set(0), Set(0)
 		for i := range list {
 			list[i].Weight = rapid.IntRange(0, 5).Draw(t, "weight")
-			states[i].refused = rapid.SampledFrom([]int64{0, 0, 7}).Draw(t, "refused")
+			states[i].rejected = rapid.SampledFrom([]int64{0, 0, 7}).Draw(t, "refused")
 			states[i].rests = rapid.SampledFrom([]int64{0, now - 1, now + 1, now + 50}).Draw(t, "rests")
 			if rapid.IntRange(0, 3).Draw(t, "tried") == 0 {
 				tried = tried.Add(i)
 			}
 			switch {
-			case tried.Has(i) || states[i].refused != 0:
+			case tried.Has(i) || states[i].rejected != 0:
 			case states[i].rests > now:
 				resting = resting.Add(i)
 			case list[i].Weight > 0:

@@ -136,7 +136,7 @@ func (r *Reference) SetAuth(changes map[string]any, has func(secret string) bool
 		e.fail(m.choice, "must be %s", strings.Join(names, ", "))
 		return nil, e.bad
 	}
-	e.refuseOthers(m.choice, &m.modes[at])
+	e.rejectOthers(m.choice, &m.modes[at])
 	next := map[string]string{m.choice: selected}
 	secrets = map[string]*string{}
 	for i := range m.modes[at].fields {
@@ -182,8 +182,8 @@ func (e *edit) fail(name, format string, args ...any) {
 	e.bad = append(e.bad, fault.Detail{Field: "auth_config." + name, Message: fmt.Sprintf(format, args...)})
 }
 
-// refuseOthers refuses members that the chosen way does not know.
-func (e *edit) refuseOthers(choice string, m *mode) {
+// rejectOthers refuses members that the chosen way does not know.
+func (e *edit) rejectOthers(choice string, m *mode) {
 	for _, name := range slices.Sorted(maps.Keys(e.changes)) {
 		if name != choice && !m.knows(name) && !strings.HasPrefix(name, maskedPrefix) && e.changes[name] != nil {
 			e.fail(name, "is not a field of %s %s", choice, m.name)

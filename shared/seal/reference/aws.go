@@ -81,11 +81,11 @@ func (r *Resolver) fromAWS(ctx context.Context, auth map[string]string, path str
 	}
 	body, err := json.Marshal(map[string]string{"SecretId": path})
 	if err != nil {
-		return nil, refused("has a path that cannot be sent")
+		return nil, rejected("has a path that cannot be sent")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+"/", bytes.NewReader(body))
 	if err != nil {
-		return nil, refused("has an address that is not a URL")
+		return nil, rejected("has an address that is not a URL")
 	}
 	req.Header.Set("Content-Type", "application/x-amz-json-1.1")
 	req.Header.Set("X-Amz-Target", "secretsmanager.GetSecretValue")
@@ -103,7 +103,7 @@ func (r *Resolver) fromAWS(ctx context.Context, auth map[string]string, path str
 	}
 	bad := json.Unmarshal(answer, &a) != nil
 	if status != http.StatusOK {
-		return nil, awsRefusal(status, a.Type)
+		return nil, awsRejection(status, a.Type)
 	}
 	switch {
 	case bad || a.SecretString == nil && a.SecretBinary == nil:
@@ -114,9 +114,9 @@ func (r *Resolver) fromAWS(ctx context.Context, auth map[string]string, path str
 	return newValue(string(a.SecretBinary))
 }
 
-// awsRefusal recognises final refusals. Throttled calls, which may pass, have the same
+// awsRejection recognises final refusals. Throttled calls, which may pass, have the same
 // status.
-func awsRefusal(status int, kind string) error {
+func awsRejection(status int, kind string) error {
 	if _, name, ok := strings.Cut(kind, "#"); ok {
 		kind = name
 	}
@@ -125,7 +125,7 @@ func awsRefusal(status int, kind string) error {
 	case status >= 500, status == http.StatusTooManyRequests, strings.HasPrefix(kind, "Throttl"), kind == "RequestLimitExceeded", kind == "TooManyRequestsException", kind == "InternalServiceError":
 		return passing(nil, "cannot be read: AWS Secrets Manager responded with %d (%s)", status, kind)
 	}
-	return refused("was denied by AWS Secrets Manager: %d (%s)", status, kind)
+	return rejected("was denied by AWS Secrets Manager: %d (%s)", status, kind)
 }
 
 // Value is a secret as its manager gave it. It is shared and never changed.
@@ -145,7 +145,7 @@ const (
 // newValue makes a Value from a text.
 func newValue(text string) (*Value, error) {
 	if !utf8.ValidString(text) {
-		return nil, refused("is not UTF-8 text")
+		return nil, rejected("is not UTF-8 text")
 	}
 	v := &Value{text: text}
 	if err := json.Unmarshal([]byte(text), &v.members); err != nil {
@@ -158,7 +158,7 @@ func newValue(text string) (*Value, error) {
 func newObject(members map[string]json.RawMessage) (*Value, error) {
 	text, err := json.Marshal(members)
 	if err != nil {
-		return nil, refused("cannot be read")
+		return nil, rejected("cannot be read")
 	}
 	return &Value{text: string(text), object: true, members: members}, nil
 }
@@ -170,15 +170,15 @@ func (v *Value) Read(key, format string) (string, error) {
 	switch {
 	case key != "":
 		if v.members == nil {
-			return "", refused("is not a JSON object and has no secret_key %s", strconv.Quote(fault.Clip(key, 80)))
+			return "", rejected("is not a JSON object and has no secret_key %s", strconv.Quote(fault.Clip(key, 80)))
 		}
 		raw = v.members[key]
 		if raw == nil || string(raw) == "null" {
-			return "", refused("has no field %s", strconv.Quote(fault.Clip(key, 80)))
+			return "", rejected("has no field %s", strconv.Quote(fault.Clip(key, 80)))
 		}
 	case v.object && format != FormatJSON:
 		if len(v.members) != 1 {
-			return "", refused("has %d fields: choose one with secret_key, or map all with value_format json", len(v.members))
+			return "", rejected("has %d fields: choose one with secret_key, or map all with value_format json", len(v.members))
 		}
 		for _, only := range v.members {
 			raw = only
@@ -194,12 +194,12 @@ func (v *Value) Read(key, format string) (string, error) {
 	if format == FormatJSON {
 		var out bytes.Buffer
 		if json.Compact(&out, []byte(text)) != nil {
-			return "", refused("is not JSON, as value_format requires")
+			return "", rejected("is not JSON, as value_format requires")
 		}
 		text = out.String()
 	}
 	if text == "" {
-		return "", refused("is empty")
+		return "", rejected("is empty")
 	}
 	return text, nil
 }
@@ -211,12 +211,12 @@ func asText(raw json.RawMessage, format string) (string, error) {
 	case '"':
 		var s string
 		if err := json.Unmarshal(raw, &s); err != nil {
-			return "", refused("cannot be read")
+			return "", rejected("cannot be read")
 		}
 		return s, nil
 	case '{', '[':
 		if format != FormatJSON {
-			return "", refused("is not a string: map it with value_format json")
+			return "", rejected("is not a string: map it with value_format json")
 		}
 	}
 	return string(raw), nil
@@ -233,12 +233,12 @@ func (r *Resolver) fromAzure(ctx context.Context, auth map[string]string, path s
 	const who = "Azure Key Vault"
 	base, err := url.Parse(auth[azureVaultURL])
 	if err != nil || base.Host == "" {
-		return nil, refused("has an azure_vault_url that is not a URL")
+		return nil, rejected("has an azure_vault_url that is not a URL")
 	}
 	cloud := cloudOf(base.Hostname())
 	if cloud == "" {
 		if auth[azureAuthMode] != entra {
-			return nil, refused("has an azure_vault_url for which the gateway's own identity may not be used")
+			return nil, rejected("has an azure_vault_url for which the gateway's own identity may not be used")
 		}
 		cloud = clouds[0]
 	}
@@ -248,7 +248,7 @@ func (r *Resolver) fromAzure(ctx context.Context, auth map[string]string, path s
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.Scheme+"://"+base.Host+"/secrets/"+path+"?api-version="+azureVersion, nil)
 	if err != nil {
-		return nil, refused("has an azure_vault_url that is not a URL")
+		return nil, rejected("has an azure_vault_url that is not a URL")
 	}
 	req.Header.Set("Authorization", "Bearer "+bearer)
 	req.Header.Set("Accept", "application/json")
@@ -271,5 +271,5 @@ func (r *Resolver) fromAzure(ctx context.Context, auth map[string]string, path s
 	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 300 && status < 400:
 		return nil, passing(nil, "cannot be read: %s responded with %d (%s)", who, status, word(a.Error.Code))
 	}
-	return nil, refused("was denied by %s: %d (%s)", who, status, word(a.Error.Code))
+	return nil, rejected("was denied by %s: %d (%s)", who, status, word(a.Error.Code))
 }

@@ -72,7 +72,7 @@ const (
 	timeout     = 10 * time.Second // for one resolution
 	patience    = time.Second      // for a request that could use a stale value
 	maxCached   = 4096             // cached values
-	maxAnswer   = 512 << 10        // bytes of a manager's answer
+	maxResponse = 512 << 10        // bytes of a manager's answer
 	doubtsApart = 30 * time.Second
 )
 
@@ -267,7 +267,7 @@ func (r *Resolver) fetch(ctx context.Context, s *Source) (*Value, error) {
 	case Vault:
 		return r.fromVault(ctx, auth, s.SecretPath)
 	}
-	return nil, refused("has an unknown type of secret manager")
+	return nil, rejected("has an unknown type of secret manager")
 }
 
 // failure is the reason why there is no value. final: the manager, or the stored reference,
@@ -281,7 +281,7 @@ type failure struct {
 func (f *failure) Error() string { return f.why }
 func (f *failure) Unwrap() error { return f.cause }
 
-func refused(format string, args ...any) error {
+func rejected(format string, args ...any) error {
 	return &failure{why: fmt.Sprintf(format, args...), final: true}
 }
 
@@ -322,7 +322,7 @@ func (r *Resolver) call(req *http.Request, who string) (int, []byte, error) {
 	resp, err := r.transport.RoundTrip(req)
 	if err != nil {
 		if egress.IsBlocked(err) {
-			return 0, nil, refused("has an address that this gateway may not call")
+			return 0, nil, rejected("has an address that this gateway may not call")
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
 			return 0, nil, passing(err, "cannot be read: %s did not respond in time", who)
@@ -330,12 +330,12 @@ func (r *Resolver) call(req *http.Request, who string) (int, []byte, error) {
 		return 0, nil, passing(err, "cannot be read: %s cannot be reached", who)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	if err != nil {
 		return 0, nil, passing(err, "cannot be read: the response of %s was truncated", who)
 	}
-	if len(body) > maxAnswer {
-		return 0, nil, refused("cannot be read: the response has more than %d bytes", maxAnswer)
+	if len(body) > maxResponse {
+		return 0, nil, rejected("cannot be read: the response has more than %d bytes", maxResponse)
 	}
 	return resp.StatusCode, body, nil
 }
@@ -346,7 +346,7 @@ func proofFailed(err error) error {
 	if f.Status() >= 500 || f.Status() == http.StatusTooManyRequests {
 		return passing(err, "cannot be read: %s", f.Message)
 	}
-	return refused("cannot be read: %s", f.Message)
+	return rejected("cannot be read: %s", f.Message)
 }
 
 // word returns a manager's error code if it is a short word.

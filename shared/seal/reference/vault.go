@@ -63,8 +63,8 @@ type vault struct {
 // errForbidden reports that Vault does not accept the token, or not for this secret.
 var errForbidden = errors.New("reference: forbidden by Vault")
 
-// vaultAnswer is what Vault answers.
-type vaultAnswer struct {
+// vaultResponse is what Vault answers.
+type vaultResponse struct {
 	Data     json.RawMessage `json:"data"`
 	Errors   []string        `json:"errors"`
 	Warnings []string        `json:"warnings"`
@@ -76,13 +76,13 @@ type vaultAnswer struct {
 }
 
 // call calls Vault. body nil is a GET.
-func (v *vault) call(ctx context.Context, token, path string, body any) (int, *vaultAnswer, error) {
+func (v *vault) call(ctx context.Context, token, path string, body any) (int, *vaultResponse, error) {
 	method, send := http.MethodGet, []byte(nil)
 	if body != nil {
 		method = http.MethodPost
 		var err error
 		if send, err = json.Marshal(body); err != nil {
-			return 0, nil, refused("cannot be read")
+			return 0, nil, rejected("cannot be read")
 		}
 	}
 	segments := strings.Split(strings.Trim(path, "/"), "/")
@@ -91,7 +91,7 @@ func (v *vault) call(ctx context.Context, token, path string, body any) (int, *v
 	}
 	req, err := http.NewRequestWithContext(ctx, method, v.address+"/v1/"+strings.Join(segments, "/"), bytes.NewReader(send))
 	if err != nil {
-		return 0, nil, refused("has a vault_addr that is not a URL")
+		return 0, nil, rejected("has a vault_addr that is not a URL")
 	}
 	req.Header.Set("X-Vault-Request", "true")
 	if body != nil {
@@ -107,7 +107,7 @@ func (v *vault) call(ctx context.Context, token, path string, body any) (int, *v
 	if err != nil {
 		return 0, nil, err
 	}
-	var a vaultAnswer
+	var a vaultResponse
 	if json.Unmarshal(answer, &a) != nil && status < 300 {
 		return 0, nil, passing(nil, "cannot be read: the response of Vault is not valid")
 	}
@@ -136,7 +136,7 @@ func (v *vault) read(ctx context.Context, token, path string) (*Value, error) {
 	case status == http.StatusForbidden:
 		return nil, &failure{why: "was denied by Vault: 403, the token is not valid or may not read it", final: true, cause: errForbidden}
 	case status != http.StatusOK:
-		return nil, refused("cannot be read: Vault responded with %d", status)
+		return nil, rejected("cannot be read: Vault responded with %d", status)
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(a.Data, &members) != nil || members == nil {
@@ -149,7 +149,7 @@ func (v *vault) read(ctx context.Context, token, path string) (*Value, error) {
 			return nil, passing(nil, "cannot be read: the response of Vault is not valid")
 		}
 		if data == nil {
-			return nil, refused("has been deleted in Vault")
+			return nil, rejected("has been deleted in Vault")
 		}
 		members = data
 	}
@@ -189,13 +189,13 @@ func (v *vault) login(ctx context.Context, key [sha256.Size]byte) (string, error
 		return "", err
 	}
 	if status != http.StatusOK {
-		return "", refused("cannot be read: Vault rejects the %s login with %d", v.auth[vaultAuthType], status)
+		return "", rejected("cannot be read: Vault rejects the %s login with %d", v.auth[vaultAuthType], status)
 	}
 	return v.storeToken(key, a, "")
 }
 
 // storeToken remembers a token. was is the one that was prolonged.
-func (v *vault) storeToken(key [sha256.Size]byte, a *vaultAnswer, was string) (string, error) {
+func (v *vault) storeToken(key [sha256.Size]byte, a *vaultResponse, was string) (string, error) {
 	if a.Auth == nil || a.Auth.Token == "" && was == "" || visible(nil, a.Auth.Token) != "" || a.Auth.Seconds < 0 {
 		return "", passing(nil, "cannot be read: Vault returned a login without a token")
 	}
@@ -222,7 +222,7 @@ func (v *vault) proof() (path string, body any, err error) {
 		return "auth/approle/login", map[string]string{"role_id": v.auth[vaultRoleID], "secret_id": v.auth[vaultSecretID]}, nil
 	}
 	if !slices.Contains(v.r.host.vaults, v.address) {
-		return "", nil, refused("cannot be read: the operator must list this vault_addr in %s before the gateway's own token is sent to it", EnvKubernetesVaults)
+		return "", nil, rejected("cannot be read: the operator must list this vault_addr in %s before the gateway's own token is sent to it", EnvKubernetesVaults)
 	}
 	jwt, err := os.ReadFile(v.r.host.tokenFile)
 	if err != nil {

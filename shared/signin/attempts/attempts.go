@@ -30,9 +30,9 @@ const kind = "ATTEMPTS"
 // maxHeld is the number of subjects in memory.
 const maxHeld = 20_000
 
-// held is a process's reservation. Attempts of one subject are serialized, so that a
+// reservation is a process's reservation. Attempts of one subject are serialized, so that a
 // reservation is used up before the next.
-type held struct {
+type reservation struct {
 	until time.Time
 
 	mu   sync.Mutex
@@ -44,8 +44,8 @@ type held struct {
 type Counter struct {
 	Store store.Store
 
-	mu   sync.Mutex
-	held map[string]*held
+	mu           sync.Mutex
+	reservations map[string]*reservation
 }
 
 // Count counts one attempt. It returns a fault if there were too many.
@@ -67,7 +67,7 @@ func (c *Counter) Count(ctx context.Context, b Limit, subject string, now time.T
 		h.full = h.left == 0
 	}
 	if h.full {
-		return refused(until.Sub(now))
+		return rejected(until.Sub(now))
 	}
 	h.left--
 	return nil
@@ -82,7 +82,7 @@ func (c *Counter) Exhausted(ctx context.Context, b Limit, subject string, now ti
 		return fault.Unavailable(err)
 	}
 	if it.Int("n") >= b.Most {
-		return refused(time.Unix(0, (window+1)*int64(b.Each)).Sub(now))
+		return rejected(time.Unix(0, (window+1)*int64(b.Each)).Sub(now))
 	}
 	return nil
 }
@@ -94,31 +94,31 @@ func (b Limit) row(window int64, subject string) string {
 }
 
 // of returns the process's reservation of a count.
-func (c *Counter) of(name string, until, now time.Time) *held {
+func (c *Counter) of(name string, until, now time.Time) *reservation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if h, there := c.held[name]; there {
+	if h, there := c.reservations[name]; there {
 		return h
 	}
-	if len(c.held) >= maxHeld {
-		for other, h := range c.held {
+	if len(c.reservations) >= maxHeld {
+		for other, h := range c.reservations {
 			if !now.Before(h.until) {
-				delete(c.held, other)
+				delete(c.reservations, other)
 			}
 		}
-		if len(c.held) >= maxHeld { // drops reservations, which never allows uncounted attempts
-			clear(c.held)
+		if len(c.reservations) >= maxHeld { // drops reservations, which never allows uncounted attempts
+			clear(c.reservations)
 		}
 	}
-	if c.held == nil {
-		c.held = map[string]*held{}
+	if c.reservations == nil {
+		c.reservations = map[string]*reservation{}
 	}
-	h := &held{until: until}
-	c.held[name] = h
+	h := &reservation{until: until}
+	c.reservations[name] = h
 	return h
 }
 
-func refused(after time.Duration) error {
+func rejected(after time.Duration) error {
 	f := fault.New(fault.RateLimited, "", "There were too many attempts to sign in. Try again later")
 	f.RetryAfter = max(after, time.Second)
 	return f

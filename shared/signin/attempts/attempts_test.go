@@ -94,8 +94,8 @@ func TestCachesAreLimited(t *testing.T) {
 	for i := range maxHeld + 10 {
 		c.of(strconv.Itoa(i), now.Add(time.Minute), now)
 	}
-	if len(c.held) > maxHeld {
-		t.Error(len(c.held))
+	if len(c.reservations) > maxHeld {
+		t.Error(len(c.reservations))
 	}
 }
 

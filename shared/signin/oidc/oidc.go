@@ -63,9 +63,9 @@ type User struct {
 
 // Limits of calls to an identity provider.
 const (
-	callTime  = 10 * time.Second
-	maxAnswer = 1 << 20
-	skew      = time.Minute
+	callTime    = 10 * time.Second
+	maxResponse = 1 << 20
+	skew        = time.Minute
 )
 
 // algorithms are the asymmetric signature algorithms.
@@ -90,7 +90,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.LimitReader(resp.Body, maxAnswer), resp.Body}
+		}{io.LimitReader(resp.Body, maxResponse), resp.Body}
 	}
 	return resp, err
 }

@@ -19,7 +19,7 @@ type change struct {
 func (c *change) clean(a *attribute, v any) (any, error) {
 	var cl cleaner
 	out := cl.value(a, v, "value")
-	return out, cl.refusal()
+	return out, cl.rejection()
 }
 
 func (c *change) do() error {

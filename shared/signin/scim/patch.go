@@ -126,7 +126,7 @@ func (s *Schema) apply(resource map[string]any, o *operation) error {
 	}
 	a := s.attribute(attrPath{urn: t.path.urn, name: t.path.name})
 	if a == nil {
-		if t.path.urn == "" && isUnkept(t.path.name) {
+		if t.path.urn == "" && isDropped(t.path.name) {
 			return nil
 		}
 		return invalid(InvalidPath, "path", "is not an attribute: %s", fault.Clip(o.path, 100))
@@ -162,7 +162,7 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-func isUnkept(name string) bool {
+func isDropped(name string) bool {
 	for _, u := range ignoredAttributes {
 		if strings.EqualFold(u, name) {
 			return true

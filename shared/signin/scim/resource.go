@@ -35,7 +35,7 @@ func (s *Schema) Read(body map[string]any) (map[string]any, error) {
 		}
 	}
 	c.schemas(s, body)
-	return out, c.refusal()
+	return out, c.rejection()
 }
 
 type cleaner struct{ bad []fault.Detail }
@@ -49,7 +49,7 @@ func (c *cleaner) add(field, format string, args ...any) {
 	}
 }
 
-func (c *cleaner) refusal() error {
+func (c *cleaner) rejection() error {
 	if f := fault.Invalids(c.bad); f != nil {
 		return f.WithCause(InvalidValue)
 	}

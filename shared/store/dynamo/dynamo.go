@@ -200,7 +200,7 @@ func (s *Store) Transact(ctx context.Context, actions ...store.Action) error {
 		})
 		var cancelled *types.TransactionCanceledException
 		if !errors.As(err, &cancelled) {
-			return refusal(err)
+			return rejection(err)
 		}
 		err = reasonFor(cancelled, actions)
 		if !errors.Is(err, store.ErrContended) && !errors.Is(err, store.ErrThrottled) {

@@ -140,8 +140,8 @@ type rejected struct{ err error }
 func (r *rejected) Error() string { return "store: dynamodb: " + r.err.Error() }
 func (r *rejected) Unwrap() error { return r.err }
 
-// refusal turns a final refusal of DynamoDB into an error of package store.
-func refusal(err error) error {
+// rejection turns a final refusal of DynamoDB into an error of package store.
+func rejection(err error) error {
 	var r *rejected
 	var api smithy.APIError
 	if errors.As(err, &r) && errors.As(err, &api) && api.ErrorCode() == "ValidationException" {
@@ -251,7 +251,7 @@ func (t *table) getBatch(ctx context.Context, keys []attributes, found map[store
 		return err
 	})
 	if err != nil {
-		return nil, 0, refusal(err)
+		return nil, 0, rejection(err)
 	}
 	rows := out.Responses[*t.dynamo]
 	for _, m := range rows {
@@ -299,7 +299,7 @@ func (t *table) PutMany(ctx context.Context, rows []store.Row) error {
 			return err
 		})
 		if err != nil {
-			return refusal(err)
+			return rejection(err)
 		}
 		left := out.UnprocessedItems[*t.dynamo]
 		puts = append(left, puts[n:]...)

@@ -46,7 +46,7 @@ func (t *table) Get(ctx context.Context, key store.Key, consistent bool) (store.
 		return err
 	})
 	if err != nil {
-		return nil, false, refusal(err)
+		return nil, false, rejection(err)
 	}
 	if len(out.Item) == 0 {
 		return nil, false, nil
@@ -78,7 +78,7 @@ func (t *table) Put(ctx context.Context, row store.Row, conds ...store.Cond) err
 		_, err := t.s.client.PutItem(ctx, in)
 		return err
 	})
-	return t.refusal(err, row.Key, conds, nil)
+	return t.rejection(err, row.Key, conds, nil)
 }
 
 // repeatUnless is for repeated writes: if the first one was done, the conditions mostly
@@ -90,11 +90,11 @@ func repeatUnless(conds []store.Cond) kind {
 	return repeat
 }
 
-func (t *table) refusal(err error, key store.Key, conds []store.Cond, u *store.Update) error {
+func (t *table) rejection(err error, key store.Key, conds []store.Cond, u *store.Update) error {
 	if row, failed := conditionFailed(err); failed {
 		return conditionError(0, key, conds, u, row)
 	}
-	return refusal(err)
+	return rejection(err)
 }
 
 func (t *table) Update(ctx context.Context, u store.Update) (before, after store.Item, err error) {
@@ -118,7 +118,7 @@ func (t *table) Update(ctx context.Context, u store.Update) (before, after store
 		return err
 	})
 	if err != nil {
-		return nil, nil, t.refusal(err, u.Key, u.If, &u)
+		return nil, nil, t.rejection(err, u.Key, u.If, &u)
 	}
 	if before, err = decodeItem(out.Attributes); err != nil {
 		return nil, nil, err
@@ -150,7 +150,7 @@ func (t *table) Delete(ctx context.Context, key store.Key, conds ...store.Cond) 
 		_, err := t.s.client.DeleteItem(ctx, in)
 		return err
 	})
-	return t.refusal(err, key, conds, nil)
+	return t.rejection(err, key, conds, nil)
 }
 
 // Query reads one page. Rows past their expiry are filtered out by DynamoDB, but count for
@@ -177,7 +177,7 @@ func (t *table) Query(ctx context.Context, q store.Query) (store.Page, error) {
 			return err
 		})
 		if err != nil {
-			return store.Page{}, refusal(err)
+			return store.Page{}, rejection(err)
 		}
 		page.Count += int(out.Count)
 		for _, m := range out.Items {

@@ -15,7 +15,7 @@ import (
 // agree, and no route lets the wrong caller in.
 func CheckFamily(t *testing.T, h *Installation) {
 	t.Run("document matches router", func(t *testing.T) { documentMatchesRouter(t, h) })
-	t.Run("wrong callers are refused", func(t *testing.T) { wrongCallersAreRefused(t, h) })
+	t.Run("wrong callers are refused", func(t *testing.T) { wrongCallersAreRejected(t, h) })
 }
 
 // operation is one method and path of a document.
@@ -93,10 +93,10 @@ func documentMatchesRouter(t *testing.T, h *Installation) {
 	}
 }
 
-// wrongCallersAreRefused calls every route that needs a credential without one, with an invalid
+// wrongCallersAreRejected calls every route that needs a credential without one, with an invalid
 // one, with an expired one, without scopes, and for resources that belong to another tenant or
 // do not exist.
-func wrongCallersAreRefused(t *testing.T, h *Installation) {
+func wrongCallersAreRejected(t *testing.T, h *Installation) {
 	t.Helper()
 	for _, f := range h.Families {
 		for _, r := range f.Routes {

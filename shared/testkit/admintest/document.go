@@ -16,11 +16,11 @@ import (
 
 // Document is an OpenAPI document to hold answers against.
 type Document struct {
-	mu      sync.Mutex
-	bodies  *jsonschema.Compiler
-	answers *jsonschema.Compiler
-	schemas map[string]*jsonschema.Schema
-	whole   any
+	mu        sync.Mutex
+	bodies    *jsonschema.Compiler
+	responses *jsonschema.Compiler
+	schemas   map[string]*jsonschema.Schema
+	whole     any
 }
 
 // written is the one form of times in responses; what clients send may have any of
@@ -42,9 +42,9 @@ func NewDocument(raw []byte) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{bodies: jsonschema.NewCompiler(), answers: jsonschema.NewCompiler(), schemas: make(map[string]*jsonschema.Schema), whole: whole}
-	d.answers.RegisterFormat(written)
-	for _, c := range []*jsonschema.Compiler{d.bodies, d.answers} {
+	d := &Document{bodies: jsonschema.NewCompiler(), responses: jsonschema.NewCompiler(), schemas: make(map[string]*jsonschema.Schema), whole: whole}
+	d.responses.RegisterFormat(written)
+	for _, c := range []*jsonschema.Compiler{d.bodies, d.responses} {
 		c.AssertFormat()
 		if err := c.AddResource("document.json", whole); err != nil {
 			return nil, err
@@ -76,7 +76,7 @@ func (d *Document) Check(method, path string, status int, contentType string, bo
 	if _, ok := media["schema"]; !ok || !strings.HasSuffix(contentType, "json") {
 		return ""
 	}
-	times := d.answers
+	times := d.responses
 	if strings.HasPrefix(path, "/analytics/") || path == "/reconciliations" || path == "/simulations" {
 		times = d.bodies // entire minutes, in the UTC offset that the caller requested
 	}
@@ -145,8 +145,8 @@ func (d *Document) schema(c *jsonschema.Compiler, at []string) (*jsonschema.Sche
 	return s, err
 }
 
-// checkAnswer holds a response against the document of the families.
-func (h *Installation) checkAnswer(r *http.Request, a *Response) {
+// checkResponse holds a response against the document of the families.
+func (h *Installation) checkResponse(r *http.Request, a *Response) {
 	h.t.Helper()
 	path, ok := h.Handler.Pattern(r.Method, r.URL.EscapedPath())
 	if !ok {

@@ -254,7 +254,7 @@ func (h *Installation) Send(r *http.Request) Response {
 	w := httptest.NewRecorder()
 	h.Handler.ServeHTTP(w, r)
 	a := Response{Status: w.Code, Header: w.Header(), Body: w.Body.Bytes(), t: h.t}
-	h.checkAnswer(r, &a)
+	h.checkResponse(r, &a)
 	return a
 }
 

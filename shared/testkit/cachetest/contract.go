@@ -71,7 +71,7 @@ func Run(t *testing.T, h Harness) {
 	s.check("after a restart", 0.9, "near-99", "near-97", "near-95")
 	s.add(s.bucket, cache.Vector{ID: "near-95", Values: NearVector(r, s.base, 0.1), Expires: until})
 	s.check("after a vector was replaced", 0.9, "near-99", "near-97")
-	s.refusals(until)
+	s.rejections(until)
 }
 
 type suite struct {
@@ -108,7 +108,7 @@ func (s *suite) check(when string, least float64, want ...string) {
 	}
 }
 
-func (s *suite) refusals(until time.Time) {
+func (s *suite) rejections(until time.Time) {
 	s.t.Helper()
 	for name, v := range map[string][]float32{"nothing": nil, "zeros": make([]float32, 256), "NaN": {float32(math.NaN())}, "too long": make([]float32, cache.MaxDimensions+1)} {
 		if _, err := s.n.Nearest(s.t.Context(), s.bucket, v, 0.9, 1); !errors.Is(err, cache.ErrVector) {

@@ -51,11 +51,11 @@ func RunResponses(t *testing.T, provider string) {
 		t.Fatal("no cases")
 	}
 	for _, path := range cases {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) { playAnswer(t, provider, path) })
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) { playResponse(t, provider, path) })
 	}
 }
 
-func playAnswer(t *testing.T, provider, path string) {
+func playResponse(t *testing.T, provider, path string) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func playAnswer(t *testing.T, provider, path string) {
 	for _, name := range slices.Sorted(maps.Keys(AllClients())) {
 		client := AllClients()[name]
 		o := &chat.Options{Strict: !g.c.Lenient, ID: "gw-1", OwnID: name != provider, Created: 1750000000, ProviderName: "acme", Model: "m", IncludeUsage: true, Origin: Providers[provider].Name(), Continues: g.c.Continues, Stores: g.c.Stores}
-		a := answer{t: t, client: client, provider: Providers[provider], o: o, own: name == provider}
+		a := response{t: t, client: client, provider: Providers[provider], o: o, own: name == provider}
 		if body := want["upstream_response.json"]; body != "" {
 			out.Files = append(out.Files, txtar.File{Name: name + ".json", Data: a.whole([]byte(body), &g.c.Traits)})
 		}
@@ -96,8 +96,8 @@ func playAnswer(t *testing.T, provider, path string) {
 	}
 }
 
-// answer is one response for a client of one shape.
-type answer struct {
+// response is one response for a client of one shape.
+type response struct {
 	t        *testing.T
 	client   chat.Client
 	provider chat.Provider
@@ -107,7 +107,7 @@ type answer struct {
 
 // whole returns the plain response, or the error that the client gets if no other target
 // is left.
-func (a *answer) whole(body []byte, traits *chat.Traits) []byte {
+func (a *response) whole(body []byte, traits *chat.Traits) []byte {
 	var out []byte
 	var loss chat.Loss
 	var err error
@@ -140,7 +140,7 @@ func (a *answer) whole(body []byte, traits *chat.Traits) []byte {
 }
 
 // stream is the streamed response. It must be the same in pieces of any size.
-func (a *answer) stream(in []byte, traits *chat.Traits) []byte {
+func (a *response) stream(in []byte, traits *chat.Traits) []byte {
 	var first []byte
 	for _, size := range []int{len(in), 1, 13} {
 		var out []byte

@@ -109,7 +109,7 @@ func (g *pair) play() {
 	o := &chat.Options{Strict: !g.c.Lenient, ID: "gw-1", Created: 1750000000, ProviderName: "acme"}
 	var checked chat.Checked
 	if err := g.client.Check(body, &checked); err != nil {
-		g.refused(err, o)
+		g.rejected(err, o)
 		return
 	}
 	if g.client.Name() == g.provider.Name() {
@@ -118,7 +118,7 @@ func (g *pair) play() {
 	}
 	r, err := g.client.DecodeRequest(body)
 	if err != nil {
-		g.refused(err, o)
+		g.rejected(err, o)
 		return
 	}
 	r.MatchSchema = fits
@@ -130,7 +130,7 @@ func (g *pair) play() {
 	o.Origin = g.provider.Name()
 	up, err := chat.Translate(nil, g.client, g.provider, r, &g.c.Traits, &loss)
 	if err != nil {
-		g.refused(err, o)
+		g.rejected(err, o)
 		return
 	}
 	g.json("upstream_request.json", up)
@@ -141,11 +141,11 @@ func (g *pair) play() {
 	if !loss.Empty() {
 		g.out["loss.txt"] = []byte(strings.NewReplacer("dropped=", "", "), ", ")\n").Replace(loss.Header()) + "\n")
 	}
-	g.answer(o)
+	g.respond(o)
 }
 
 // rejected records the response to a request that is rejected.
-func (g *pair) refused(err error, o *chat.Options) {
+func (g *pair) rejected(err error, o *chat.Options) {
 	f := fault.From(err)
 	if f.Status() >= 500 {
 		g.t.Errorf("a request is answered with %d: %v", f.Status(), f)
@@ -153,8 +153,8 @@ func (g *pair) refused(err error, o *chat.Options) {
 	g.json("refused.json", fmt.Appendf(nil, `{"status":%d,"body":%s}`, f.Status(), g.client.AppendError(nil, f, o)))
 }
 
-// answer translates the provider's response.
-func (g *pair) answer(o *chat.Options) {
+// respond translates the provider's response.
+func (g *pair) respond(o *chat.Options) {
 	if stream := g.in["upstream_response.sse"]; stream != nil {
 		g.stream(o, stream)
 		return

@@ -94,7 +94,7 @@ func fail(code, format string, args ...any) *failure {
 var signature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/]+/\d{8}/eu-west-1/kms/aws4_request, SignedHeaders=[a-z0-9;-]*host[a-z0-9;-]*, Signature=[0-9a-f]{64}$`)
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	answer, f := s.answer(r)
+	answer, f := s.respond(r)
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 	if f != nil {
 		w.WriteHeader(f.status)
@@ -103,7 +103,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer) // an error means that the client is gone
 }
 
-func (s *Server) answer(r *http.Request) (any, *failure) {
+func (s *Server) respond(r *http.Request) (any, *failure) {
 	action, ok := strings.CutPrefix(r.Header.Get("X-Amz-Target"), "TrentService.")
 	switch {
 	case !ok || r.Method != http.MethodPost || r.URL.Path != "/" || r.Header.Get("Content-Type") != "application/x-amz-json-1.1":

@@ -70,7 +70,7 @@ const (
 // Run runs the contract. The cases run in parallel: they wait for real time.
 func Run(t *testing.T, h Harness) {
 	for name, test := range map[string]func(*testing.T, Harness){
-		RoundTrip: roundTrip, Bodies: bodies, Batches: batches, Refusals: refusals,
+		RoundTrip: roundTrip, Bodies: bodies, Batches: batches, Refusals: rejections,
 		Hiding: hiding, Extending: extending, Over: over, Deleting: deleting,
 		Delays: delays, Waking: waking, Waiting: waiting, Cancelling: cancelling,
 		AtMostTen: atMostTen, DeadLetters: deadLetters, Crowd: crowd,
@@ -198,7 +198,7 @@ func batches(t *testing.T, h Harness) {
 	}
 }
 
-func refusals(t *testing.T, h Harness) {
+func rejections(t *testing.T, h Harness) {
 	q := h.Open(t, 0).Queue
 	good := queue.Outgoing{Body: []byte("x")}
 	for name, bad := range map[string]queue.Outgoing{

@@ -130,7 +130,7 @@ func opens(t *testing.T, s seal.Sealer, b seal.Binding, sealed []byte, want stri
 	}
 }
 
-func refused(t *testing.T, s seal.Sealer, b seal.Binding, sealed []byte, what string) {
+func wantRejected(t *testing.T, s seal.Sealer, b seal.Binding, sealed []byte, what string) {
 	t.Helper()
 	if got, err := s.Open(bg, b, sealed); !errors.Is(err, seal.ErrRefused) || got != nil {
 		t.Errorf("%s: %d bytes, %v; want ErrRefused", what, len(got), err)
@@ -196,8 +196,8 @@ func moved(t *testing.T, h Harness) {
 	} {
 		b := place
 		edit(&b)
-		refused(t, one, b, sealed, name+", key in the cache")
-		refused(t, other, b, sealed, name+", key not in the cache")
+		wantRejected(t, one, b, sealed, name+", key in the cache")
+		wantRejected(t, other, b, sealed, name+", key not in the cache")
 	}
 }
 
@@ -206,20 +206,20 @@ func altered(t *testing.T, h Harness) {
 	sealed := mustSeal(t, s, place, "secret")
 	fresh := seal.New(h.Open(t), nil)
 	for n := range sealed {
-		refused(t, s, place, sealed[:n], fmt.Sprintf("cut to %d bytes", n))
+		wantRejected(t, s, place, sealed[:n], fmt.Sprintf("cut to %d bytes", n))
 	}
-	refused(t, s, place, append(bytes.Clone(sealed), 0), "a byte more")
+	wantRejected(t, s, place, append(bytes.Clone(sealed), 0), "a byte more")
 	for i := range sealed {
 		spoilt := bytes.Clone(sealed)
 		spoilt[i] ^= 1 << (i % 8)
-		refused(t, s, place, spoilt, fmt.Sprintf("byte %d changed", i))
-		refused(t, fresh, place, spoilt, fmt.Sprintf("byte %d changed, key not in the cache", i))
+		wantRejected(t, s, place, spoilt, fmt.Sprintf("byte %d changed", i))
+		wantRejected(t, fresh, place, spoilt, fmt.Sprintf("byte %d changed, key not in the cache", i))
 	}
 }
 
 func foreign(t *testing.T, h Harness) {
 	sealed := mustSeal(t, seal.New(h.Foreign(t), nil), place, "secret")
-	refused(t, seal.New(h.Open(t), nil), place, sealed, "foreign master key")
+	wantRejected(t, seal.New(h.Open(t), nil), place, sealed, "foreign master key")
 }
 
 func cached(t *testing.T, h Harness) {

@@ -102,15 +102,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if len(s.failures) > 0 {
 		f := s.failures[0]
 		s.failures = s.failures[1:]
-		refuse(w, f.status, f.code)
+		reject(w, f.status, f.code)
 		return
 	}
 	if r.Method != http.MethodPost || r.URL.EscapedPath() != "/v2/email/outbound-emails" {
-		refuse(w, http.StatusNotFound, "UnknownOperationException")
+		reject(w, http.StatusNotFound, "UnknownOperationException")
 		return
 	}
 	if !signed.MatchString(r.Header.Get("Authorization")) {
-		refuse(w, http.StatusForbidden, "InvalidSignatureException")
+		reject(w, http.StatusForbidden, "InvalidSignatureException")
 		return
 	}
 	var body bytes.Buffer
@@ -119,11 +119,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	d := json.NewDecoder(&body)
 	d.DisallowUnknownFields()
 	if err != nil || r.Header.Get("Content-Type") != "application/json" || d.Decode(&in) != nil {
-		refuse(w, http.StatusBadRequest, "SerializationException")
+		reject(w, http.StatusBadRequest, "SerializationException")
 		return
 	}
 	if code := s.check(&in); code != "" {
-		refuse(w, http.StatusBadRequest, code)
+		reject(w, http.StatusBadRequest, code)
 		return
 	}
 	m := in.Content.Simple
@@ -178,7 +178,7 @@ func ascii(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r > 0x7e }) < 0
 }
 
-func refuse(w http.ResponseWriter, status int, code string) {
+func reject(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Amzn-ErrorType", code)
 	w.WriteHeader(status)

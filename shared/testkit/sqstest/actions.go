@@ -40,7 +40,7 @@ type sendResult struct {
 	MD5OfMessageBody string
 }
 
-type batchAnswer[T any] struct {
+type batchResponse[T any] struct {
 	Successful []T          `json:",omitempty"`
 	Failed     []batchError `json:",omitempty"`
 }
@@ -159,7 +159,7 @@ func (s *Server) sendBatch(in *struct {
 	if total > maxBytes {
 		return nil, fail("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxBytes, total)
 	}
-	var out batchAnswer[sendResult]
+	var out batchResponse[sendResult]
 	for i := range in.Entries {
 		e := &in.Entries[i]
 		if f := e.check(); f != nil {
@@ -346,7 +346,7 @@ func batch[E any](s *Server, action, url string, entries []E, id func(E) string,
 	if f := checkBatch(ids); f != nil {
 		return nil, f
 	}
-	var out batchAnswer[struct{ Id string }]
+	var out batchResponse[struct{ Id string }]
 	for _, e := range entries {
 		if injected := spared(s, action, id(e), ""); injected != nil {
 			out.Failed = append(out.Failed, *injected)

@@ -52,8 +52,8 @@ func testLimits(t *testing.T, s *suite) {
 	})
 }
 
-// testRefusals has requests that are rejected before anything is sent or written.
-func testRefusals(t *testing.T, s *suite) {
+// testRejections has requests that are rejected before anything is sent or written.
+func testRejections(t *testing.T, s *suite) {
 	key := newKey()
 	rows := map[string]store.Row{
 		"empty partition key":   {Key: store.RawKey("", "a")},

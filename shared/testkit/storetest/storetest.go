@@ -53,7 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, known ...Deviation) 
 		{"transactions", testTransactions},
 		{"contention", testContention},
 		{"limits", testLimits},
-		{"refusals", testRefusals},
+		{"refusals", testRejections},
 		{"contexts", testContexts},
 		{"random operations", testRandom},
 	} {

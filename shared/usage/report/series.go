@@ -271,11 +271,11 @@ func (r *Reader) eachLog(ctx context.Context, p *plan, rest *LogQuery, visit fun
 
 // openBodies holds the bodies of the group that contained the last record.
 type openBodies struct {
-	src    *source
-	part   *segment.Part
-	group  int
-	bodies *segment.Bodies
-	give   func()
+	src     *source
+	part    *segment.Part
+	group   int
+	bodies  *segment.Bodies
+	release func()
 }
 
 func (o *openBodies) load(ctx context.Context, at *match, rec *usage.Record) error {
@@ -285,7 +285,7 @@ func (o *openBodies) load(ctx context.Context, at *match, rec *usage.Record) err
 		if err != nil {
 			return err
 		}
-		if o.give, err = o.src.budget.acquire(ctx, f.BodiesWeight(at.group)); err != nil {
+		if o.release, err = o.src.budget.acquire(ctx, f.BodiesWeight(at.group)); err != nil {
 			return err
 		}
 		if o.bodies, err = f.Bodies(ctx, at.group); err != nil {
@@ -297,8 +297,8 @@ func (o *openBodies) load(ctx context.Context, at *match, rec *usage.Record) err
 }
 
 func (o *openBodies) close() {
-	if o.give != nil {
-		o.give()
+	if o.release != nil {
+		o.release()
 	}
-	o.give, o.bodies = nil, nil
+	o.release, o.bodies = nil, nil
 }

@@ -220,18 +220,18 @@ func (r *Restorer) Stream(inJSON bool) *Stream { return &Stream{values: r.values
 // Stream restores one text that arrives in pieces. It delays only what may be the beginning of
 // a token, at most about 60 bytes.
 type Stream struct {
-	values map[string]string
-	inJSON bool
-	held   string
+	values  map[string]string
+	inJSON  bool
+	pending string
 }
 
 // Push accepts the next piece and returns what can be sent now.
 func (s *Stream) Push(piece string) string {
-	if len(s.values) == 0 || s.held == "" && strings.IndexByte(piece, '{') < 0 {
+	if len(s.values) == 0 || s.pending == "" && strings.IndexByte(piece, '{') < 0 {
 		return piece
 	}
-	text := s.held + piece
-	s.held = ""
+	text := s.pending + piece
+	s.pending = ""
 	var b strings.Builder
 	for {
 		i := strings.IndexByte(text, '{')
@@ -246,7 +246,7 @@ func (s *Stream) Push(piece string) string {
 		case whole:
 			b.WriteString(s.value(text[:n]))
 		case n > 0:
-			s.held = strings.Clone(text)
+			s.pending = strings.Clone(text)
 			return b.String()
 		default:
 			n = 1
@@ -258,8 +258,8 @@ func (s *Stream) Push(piece string) string {
 
 // End returns the delayed text after the last piece.
 func (s *Stream) End() string {
-	held := s.held
-	s.held = ""
+	held := s.pending
+	s.pending = ""
 	return held
 }
 

@@ -89,8 +89,8 @@ func FuzzRestore(f *testing.F) {
 			n := min(step, len(rest))
 			b.WriteString(st.Push(rest[:n]))
 			rest = rest[n:]
-			if len(st.held) > 2+maxLabel+maxDigits+3 {
-				t.Fatalf("holds back %d bytes", len(st.held))
+			if len(st.pending) > 2+maxLabel+maxDigits+3 {
+				t.Fatalf("holds back %d bytes", len(st.pending))
 			}
 		}
 		b.WriteString(st.End())

@@ -30,12 +30,12 @@ type Recorder struct {
 	policies map[string][]awsemulator.Statement // the key is the access key, which is the function's name
 	keyARN   string
 
-	mu      sync.Mutex
-	used    map[string]map[Grant]int
-	actions map[string]map[string]int
-	refused []string
-	calls   int
-	fronts  []*httptest.Server
+	mu       sync.Mutex
+	used     map[string]map[Grant]int
+	actions  map[string]map[string]int
+	rejected []string
+	calls    int
+	fronts   []*httptest.Server
 }
 
 // Record puts itself in front of services, given as variables with their endpoints, and
@@ -100,7 +100,7 @@ func (r *Recorder) check(who, service string, req *http.Request, body []byte) er
 	defer r.mu.Unlock()
 	r.calls++
 	if err != nil {
-		r.refused = append(r.refused, fmt.Sprintf("%s: %v", who, err))
+		r.rejected = append(r.rejected, fmt.Sprintf("%s: %v", who, err))
 		return err
 	}
 	policy := r.policies[who]
@@ -110,7 +110,7 @@ func (r *Recorder) check(who, service string, req *http.Request, body []byte) er
 			err = fmt.Errorf("%s may not %s", who, u)
 		}
 		if err != nil {
-			r.refused = append(r.refused, err.Error())
+			r.rejected = append(r.rejected, err.Error())
 			return err
 		}
 		if r.actions[who] == nil {
@@ -149,7 +149,7 @@ func condition(s awsemulator.Statement) string {
 func (r *Recorder) Denied() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.refused)
+	return slices.Clone(r.rejected)
 }
 
 // Calls counts the requests of functions.
