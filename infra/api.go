@@ -51,7 +51,7 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 		}
 	}
 	// Some routes only the container serves, on paths that have other methods too. Without a
-	// container such a route gets its own operation, which refuses.
+	// container such a route gets its own operation, which rejects.
 	for _, r := range nowhere {
 		if path := paths[unifyVariables(r.Path)]; path != nil && path["x-amazon-apigateway-any-method"] == nil && r.WithoutContainer == placement.Refused && !o.hasContainer() {
 			add(r.Path, strings.ToLower(r.Method), integration(o, r.WithoutContainer, "", placement.Container, r.Status))
@@ -80,7 +80,7 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 	}
 }
 
-// integration is an operation of the API: a function, or a refusal.
+// integration is an operation of the API: a function, or a rejection.
 func integration(o options, without placement.Place, arn string, family placement.Place, status int) map[string]any {
 	in := map[string]any{"type": "aws_proxy", "httpMethod": "POST", "passthroughBehavior": "when_no_match"}
 	uri := "arn:aws:apigateway:" + o.region + ":lambda:path/"
@@ -125,7 +125,7 @@ func errorBody(message, code string) string {
 	return `{"status":"failure","message":` + message + `,"error":{"message":` + message + `,"type":"invalid_request_error","param":null,"code":"` + code + `"}}`
 }
 
-// gatewayResponses give what the API itself refuses in the gateway's shape.
+// gatewayResponses give what the API itself rejects in the gateway's shape.
 func gatewayResponses() map[string]any {
 	out := map[string]any{}
 	for kind, r := range map[string]struct {
@@ -143,7 +143,7 @@ func gatewayResponses() map[string]any {
 		}
 		out[kind] = response
 	}
-	// Of the refusals only those of what needs the container accept a single type: these
+	// Of the rejections only those of what needs the container accept a single type: these
 	// routes take forms and offers of sessions.
 	out["UNSUPPORTED_MEDIA_TYPE"] = map[string]any{
 		"statusCode": 413, "responseTemplates": map[string]any{"application/json": errorBody(`"A body of this type needs the container, which this installation does not have"`, "body_too_large")},

@@ -22,7 +22,7 @@ import (
 // contextValue is one value that `cdk -c name=value` or cdk.json sets.
 type contextValue struct {
 	name, otherwise string
-	allowed         string // in words, for the message that refuses another value
+	allowed         string // in words, for the message that rejects another value
 	// set takes the value over; false: the value is not allowed.
 	set func(o *options, v string) bool
 }

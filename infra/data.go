@@ -173,7 +173,7 @@ func (d *dataStack) tablesBegin(o options) string {
 }
 
 // The edge adds the origin secret to the requests it sends; functions and the container
-// refuse every request without it. The worker that replaces the secret finds the
+// reject every request without it. The worker that replaces the secret finds the
 // distribution by a parameter, since the edge's stack is made after all others. It may
 // change only a distribution that carries the installation's tag.
 

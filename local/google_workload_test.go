@@ -51,7 +51,7 @@ func TestVertexByAnIdentityOfAnotherCloud(t *testing.T) {
 			requests++
 		}
 	}
-	if requests != 3+2+2 { // one for each good identity; what was refused is asked for again
+	if requests != 3+2+2 { // one for each good identity; what was rejected is asked for again
 		t.Errorf("%d tokens were asked for", requests)
 	}
 	if got := r.call("GET", "/integrations/keys", "", "X-Gateway-Api-Key", adminKey); strings.Contains(got.body, "mock-secret") {

@@ -21,7 +21,7 @@ func TestALogNamesTheVersionOfItsConfigAndItsTimes(t *testing.T) {
 	r.logs(1, workspaceKey)
 	changed := r.admin("PUT", "/configs/"+slug, `{"workspace_id":"default","config":{"provider":"@mock","retry":{"attempts":1}}}`)
 	send()
-	r.call("POST", "/chat/completions", `{"model":"@mock/gpt-4o-mini"}`) // without a config, and refused
+	r.call("POST", "/chat/completions", `{"model":"@mock/gpt-4o-mini"}`) // without a config, and rejected
 	rows := r.logs(3, workspaceKey)
 	for i, want := range []any{nil, member(changed, "data/version_id"), member(made, "data/version_id")} {
 		one := r.get("/logs/"+rows[i]["id"].(string), workspaceKey)

@@ -125,7 +125,7 @@ var columnNames = [columns]string{"plain", "stream", "tools", "images", "json sc
 // Marks of a cell.
 const (
 	yes    = "yes"    // the response carried it
-	no     = "no"     // refused with a 4xx of the gateway that names the field
+	no     = "no"     // rejected with a 4xx of the gateway that names the field
 	lost   = "told"   // left out, and the response's x-gateway-translation says so
 	absent = "absent" // the provider tells none
 )

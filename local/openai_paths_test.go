@@ -52,7 +52,7 @@ func (e *everything) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // TestEveryPathOfTheOpenAISDK walks what the SDK can call, by a workspace that shares a
 // stored credential with another: each path is governed, passed on with its owner, or
-// refused with a reason.
+// rejected with a reason.
 //
 //lane:exhaustive
 func TestEveryPathOfTheOpenAISDK(t *testing.T) {

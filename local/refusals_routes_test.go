@@ -128,7 +128,7 @@ func withoutProvider(headers []string) (out []string) {
 }
 
 // TestRefusalsOfEveryRoute sends each rejection to each route of the route table and reads the
-// body as the SDK of that route does. The statuses are in testdata/refusals.txt: 2xx where a
+// body as the SDK of that route does. The statuses are in testdata/rejections.txt: 2xx where a
 // route has no such rejection.
 //
 //lane:exhaustive
@@ -146,10 +146,10 @@ func TestRefusalsOfEveryRoute(t *testing.T) {
 	denies := `{"provider":"@mock","input_guardrails":[{"default.contains":{"words":["nothing of this"],"operator":"any"},"deny":true}]}`
 	refusals := []struct {
 		name    string
-		always  int // every route refuses with this status
+		always  int // every route rejects with this status
 		headers []string
 		body    string
-		passes  bool // the provider may be the one that refuses
+		passes  bool // the provider may be the one that rejects
 	}{
 		{"key", 401, []string{"X-Gateway-Api-Key", "wrong"}, "", false},
 		{"scope", 403, append([]string{"X-Gateway-Api-Key", unscoped}, onMock...), "", false},

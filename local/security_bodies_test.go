@@ -123,7 +123,7 @@ func TestHostileBodiesAreRefusedOnEveryRoute(t *testing.T) {
 		with := func(member string) string { return "{" + member + "," + k.valid[1:] }
 		for name, c := range map[string]struct {
 			body   string
-			refuse bool // refused for its form; else it must only do no harm
+			refuse bool // rejected for its form; else it must only do no harm
 		}{
 			"65 levels":           {with(`"x":` + nested("[", "]", 65)), true},
 			"65 levels of maps":   {with(`"x":` + nested(`{"a":`, "}", 65)), true},

@@ -63,7 +63,7 @@ func TestAProvidersErrorIsNoPlainTextInTheBooks(t *testing.T) {
 }
 
 // TestALogHidesThePasswordOfAnAddress: a custom host with user information is
-// refused, and its log must not show it.
+// rejected, and its log must not show it.
 func TestALogHidesThePasswordOfAnAddress(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -28,7 +28,7 @@ import (
 )
 
 // issuer is a strict identity provider: it rejects what the specifications have it
-// refuse. What it says about people can be changed.
+// reject. What it says about people can be changed.
 type issuer struct {
 	*httptest.Server
 	t         *testing.T

@@ -66,7 +66,7 @@ func TestSimulationsDecideWhatWasDecided(t *testing.T) {
 	if !reflect.DeepEqual(same["before"], same["after"]) || len(kindsOf(same)) > 0 || same["complete"] != true || same["before"].(map[string]any)["refused"] != 5.0 {
 		t.Errorf("with nothing changed: %v", same)
 	}
-	if open := openOf(same); len(open) != 1 || open["not_routed"] != 2 { // refused before there was a target
+	if open := openOf(same); len(open) != 1 || open["not_routed"] != 2 { // rejected before there was a target
 		t.Errorf("not judged: %v", open)
 	}
 	// What is changed shows, and nothing else.

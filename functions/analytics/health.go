@@ -104,7 +104,7 @@ func (f *family) healthIn(c *admin.Call, sc store.Scope) ([]ProviderHealth, erro
 	return healthOf(sc.Workspace, rows, calls, several, c.Now), nil
 }
 
-// credentials are the labels of a provider's credentials, and when some of them were refused.
+// credentials are the labels of a provider's credentials, and when some of them were rejected.
 type credentials struct {
 	labels   []string
 	rejected map[string]time.Time

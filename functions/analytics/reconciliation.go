@@ -161,7 +161,7 @@ func (b *books) record(r *usage.Record) {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
 		if a.Provider != b.provider || len(b.slugs) > 0 && !slices.Contains(b.slugs, a.ProviderSlug) || a.Status < 200 || a.Status > 299 && !a.Usage.IsReported() {
-			continue // what a provider refuses is on no bill
+			continue // what a provider rejects is on no bill
 		}
 		at, model := r.Start.Add(a.Start), a.Model
 		if i == len(r.Attempts)-1 && r.Model != "" {

@@ -92,7 +92,7 @@ func typeOf(c *admin.Call) (identity.KeyType, error) {
 }
 
 // placeOf returns where a path creates a new key. One that names no type is
-// refused once the caller is known to be allowed to make keys.
+// rejected once the caller is known to be allowed to make keys.
 func placeOf(c *admin.Call) admin.Level {
 	switch t, err := typeOf(c); {
 	case err != nil:

@@ -212,7 +212,7 @@ func ownerOf(c *admin.Call, tx *resource.Tx, ch *change, s *tenant.Settings) err
 	return err
 }
 
-// expiry gives a key its time to end, and refuses one that is too late.
+// expiry gives a key its time to end, and rejects one that is too late.
 func expiry(c *admin.Call, ch *change, s *tenant.Settings) []fault.Detail {
 	k := ch.Form
 	if !ch.Creates() && !c.Body.Has("expires_at") {

@@ -346,7 +346,7 @@ func (k *scopedKeys) of(c *caller, scopes []string) string {
 }
 
 // check calls a route with keys that have every scope except the needed ones, which must be
-// refused. It also calls it with keys that have only one of the needed scopes, which must
+// rejected. It also calls it with keys that have only one of the needed scopes, which must
 // be served if the scope is for things of that place.
 func (k *scopedKeys) check(t *testing.T, in *installation, w *drive.Resources, rules *accessRules, l *line, all []caller) {
 	t.Helper()

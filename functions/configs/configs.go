@@ -250,7 +250,7 @@ var hookFields = map[string]bool{
 
 // maskSecrets gives a copy of a config to store and show, with its secrets
 // masked, and whether it has any. A config without secrets stays byte for byte.
-// A secret that is masked already is refused: it would be stored as the secret.
+// A secret that is masked already is rejected: it would be stored as the secret.
 func maskSecrets(raw json.RawMessage) (masked json.RawMessage, found bool, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

@@ -14,12 +14,12 @@ import (
 	"gateway/shared/store"
 )
 
-// references refuses a config that names what the workspace does not have, or a
+// references rejects a config that names what the workspace does not have, or a
 // host that the gateway may not call; all of them at once.
 func (f *family) references(c *admin.Call, tx *resource.Tx, rec *resource.Record, raw json.RawMessage) error {
 	cfg, bad := route.Parse(raw, route.Strict)
 	if len(bad) > 0 {
-		return fault.Invalids(bad) // the field's own check has refused it already
+		return fault.Invalids(bad) // the field's own check has rejected it already
 	}
 	refs, organisation := cfg.Refs(), c.Organisation()
 	held := map[string]resource.Ref{}

@@ -275,7 +275,7 @@ func describedHeader(doc string) map[string]any {
 	return map[string]any{"description": doc, "schema": admin.Schema{"type": "string"}}
 }
 
-// errorName is the schema of the data plane's refusals.
+// errorName is the schema of the data plane's rejections.
 const errorName = "DataPlaneError"
 
 var errorSchema = object([]string{"error"}, map[string]admin.Schema{

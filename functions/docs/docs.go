@@ -261,11 +261,11 @@ func content(media string, schema admin.Schema) map[string]any {
 	return map[string]any{media: map[string]any{"schema": schema}}
 }
 
-// rejections are the statuses of gateway-made refusals; a provider's own are passed
+// rejections are the statuses of gateway-made rejections; a provider's own are passed
 // on too.
 var rejections = []string{"400", "401", "403", "408", "412", "413", "429", "446", "500", "502", "503"}
 
-// rejectionDocs describe refusals that differ from those of the administration.
+// rejectionDocs describe rejections that differ from those of the administration.
 var rejectionDocs = map[string]string{"408": "The provider timed out.", "412": "Budget exhausted.", "502": "Error of the provider."}
 
 func rejectionDoc(status string) string {

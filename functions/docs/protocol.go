@@ -23,7 +23,7 @@ var protocolHeaders = []struct{ name, doc string }{
 	{"mcp-session-id", "The session started by initialize, in older protocol versions."},
 }
 
-// protocolResponses are the statuses of responses that are not refusals, by method.
+// protocolResponses are the statuses of responses that are not rejections, by method.
 var protocolResponses = map[string]map[string]string{
 	http.MethodPost:   {"200": "The response, or a stream that ends with it.", "202": "A notification or a response was accepted."},
 	http.MethodGet:    {"200": "Server-initiated messages, while the stream is open."},

@@ -306,7 +306,7 @@ func (p *plan) makeDefaults(c *admin.Call, it item, spaces []resource.Row, byWor
 	return nil
 }
 
-// free refuses a slug that is taken before anything is written.
+// free rejects a slug that is taken before anything is written.
 func free(c *admin.Call, d provider.Default) error {
 	if d.Slug == "" {
 		return nil

@@ -23,7 +23,7 @@ type step struct {
 	Text      string   `json:"text"`
 	Index     *int     `json:"index"`     // chosen target, or the condition that held
 	Number    *float64 `json:"number"`    // drawn, from 0 to 1
-	Status    *int     `json:"status"`    // of a response or a refusal
+	Status    *int     `json:"status"`    // of a response or a rejection
 	Code      *string  `json:"code"`      // of a failure
 	StartMS   *float64 `json:"start_ms"`  // from arrival
 	ElapsedMS *float64 `json:"took_ms"`   // to the head of the response

@@ -75,7 +75,7 @@ func New(b *pricing.Book) admin.Family {
 	}
 }
 
-// plain is how refusals of prices look: {"error": text}.
+// plain is how rejections of prices look: {"error": text}.
 var plain = admin.Rejections{
 	ContentType: "application/json", Schema: admin.Closed(map[string]admin.Schema{"error": {"type": "string"}}),
 	Body: func(_ *admin.Call, f *fault.Fault) any {
@@ -114,7 +114,7 @@ func schemaOfPrice(more map[string]any) admin.Schema {
 }
 
 // files are what forms may offer for the models of each provider: suggestions, by
-// which no request is ever refused or changed.
+// which no request is ever rejected or changed.
 //
 //go:embed models/*.json
 var files embed.FS

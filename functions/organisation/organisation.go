@@ -268,7 +268,7 @@ func multipliers(raw json.RawMessage) []fault.Detail {
 func keySet(raw json.RawMessage) []fault.Detail { return problem(jwt.CheckSet(raw)) }
 
 // keysAddress checks the address of a key set. Where it leads is for the dialer to
-// refuse, each time.
+// reject, each time.
 func keysAddress(raw json.RawMessage) []fault.Detail {
 	var address string
 	if json.Unmarshal(raw, &address) != nil {

@@ -86,7 +86,7 @@ func check(c *admin.Call, ch *change) []fault.Detail {
 // partialsKey is the name under which a call stores that a version includes other partials.
 const partialsKey = "a version includes partials"
 
-// before refuses a text that includes a partial which does not exist, or itself. It also
+// before rejects a text that includes a partial which does not exist, or itself. It also
 // runs when a version is published.
 func before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if ch.Rec.Archived() && ch.Old != nil && !ch.Old.Archived() {

@@ -52,7 +52,7 @@ func (f *family) describeExperiments() *admin.Collection[prompt.Experiment] {
 	}
 }
 
-// beforeExperiment refuses changes of a running experiment after which its results would be
+// beforeExperiment rejects changes of a running experiment after which its results would be
 // about other users or other versions.
 func beforeExperiment(_ *admin.Call, _ *resource.Tx, ch *trialChange) error {
 	if ch.Creates() {
@@ -221,10 +221,10 @@ func testFields() []admin.Field {
 	}
 }
 
-// maxListedCases is how many cases a refusal names.
+// maxListedCases is how many cases a rejection names.
 const maxListedCases = 10
 
-// ready refuses a version that has to pass the saved tests and has not.
+// ready rejects a version that has to pass the saved tests and has not.
 func (f *family) ready(c *admin.Call, it item, n int64) error {
 	if !it.Form.RequireTests {
 		return nil

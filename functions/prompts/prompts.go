@@ -215,7 +215,7 @@ const (
 	partialsKey   = "a version includes partials"
 )
 
-// before puts ids and slugs in place of the names that were sent, and refuses what
+// before puts ids and slugs in place of the names that were sent, and rejects what
 // does not exist; all at once. It runs for the new version of an update and for the
 // record.
 func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {

@@ -184,7 +184,7 @@ func firstCredential(body admin.Values) string {
 	return ""
 }
 
-// legacyNames gives the fields of a refusal the names that the caller used.
+// legacyNames gives the fields of a rejection the names that the caller used.
 func legacyNames(body admin.Values, err error) error {
 	var f *fault.Fault
 	if !errors.As(err, &f) {

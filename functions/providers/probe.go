@@ -131,7 +131,7 @@ func (f *family) probe(c *admin.Call, object string, sc store.Scope, load func(*
 }
 
 // probeEach tests all credentials at the same time, since they share the time limit, and stores
-// which of them are refused.
+// which of them are rejected.
 func (f *family) probeEach(ctx context.Context, c *admin.Call, result probeResult, s *saved.Provider, list []rotation.Entry) (*probeResult, error) {
 	results, errs := make([]*probeResult, len(list)), make([]error, len(list))
 	var wait sync.WaitGroup

@@ -127,7 +127,7 @@ func use(_ *admin.Call, tx *resource.Tx, ch *change) error {
 	return tx.Use(of, ch.Rec.Ref())
 }
 
-// inFuture refuses a date that has passed.
+// inFuture rejects a date that has passed.
 func inFuture(c *admin.Call, ch *change) error {
 	if c.Body.HasValue("expires_at") && !ch.Form.ExpiresAt.After(c.Now) {
 		return fault.Invalid("expires_at", "must be in the future")

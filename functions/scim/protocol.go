@@ -318,7 +318,7 @@ func (f *family) rounds(c *admin.Call, step func(tx *resource.Tx) (more bool, er
 	}
 }
 
-// missing is the refusal of an id that does not exist, or not in this organization.
+// missing is the rejection of an id that does not exist, or not in this organization.
 func missing(c *admin.Call) error {
 	return fault.New(fault.NotFound, "id", "there is no resource "+fault.Clip(c.Param("scimId"), 64))
 }

@@ -213,7 +213,7 @@ func setAllowed(c *admin.Call, tx *resource.Tx, form *reference.Reference) (bad 
 	return bad, nil
 }
 
-// delete refuses while an active resource is mapped to the reference. Archived ones do not
+// delete rejects while an active resource is mapped to the reference. Archived ones do not
 // count.
 func (f *family) delete(c *admin.Call) (any, error) {
 	return nil, c.Change(func(tx *resource.Tx) error {

@@ -27,7 +27,7 @@ import (
 )
 
 // deleteRoute is DELETE /admin/workspaces/{id}. It archives the workspace and its keys. If
-// there are other dependants, it refuses, or archives them too when it is forced.
+// there are other dependants, it rejects, or archives them too when it is forced.
 func (f *family) deleteRoute() admin.Route {
 	return admin.Route{
 		Method: "DELETE", Path: "/admin/workspaces/{id}", Aliases: []string{"/workspaces/{id}"},

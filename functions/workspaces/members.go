@@ -164,7 +164,7 @@ func (f *family) addMembers(c *admin.Call) (any, error) {
 	})
 }
 
-// allUsers refuses entries that name no user, before anything is written.
+// allUsers rejects entries that name no user, before anything is written.
 func (f *family) allUsers(c *admin.Call, sent []admin.Values, bad []fault.Detail) error {
 	rows, err := c.Resources.List(c.Context, c.Organisation(), membership.KindUser)
 	if err != nil {

@@ -168,7 +168,7 @@ func shownDefaults(_ *admin.Call, it item) any {
 	}
 }
 
-// checkGuardrails refuses new entries of the lists unless they name a guardrail of the
+// checkGuardrails rejects new entries of the lists unless they name a guardrail of the
 // workspace or the organization.
 func checkGuardrails(tx *resource.Tx, ch *change) error {
 	var bad []fault.Detail

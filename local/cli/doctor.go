@@ -388,7 +388,7 @@ func (x *examiner) protocols(ctx context.Context) {
 	default:
 		x.report("MCP", checkWarn, fmt.Sprintf("status %d at /v1/.well-known/oauth-authorization-server", code), "let the proxy pass /v1/mcp and /.well-known")
 	}
-	// Without a key the upgrade is refused with 401, which shows that it arrives; 400 says
+	// Without a key the upgrade is rejected with 401, which shows that it arrives; 400 says
 	// that something on the way removed it.
 	code, err = status(http.MethodGet, "/v1/realtime?model=doctor", "Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "Z2F0ZXdheSBkb2N0b3IhIQ==")
 	switch {

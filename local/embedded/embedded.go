@@ -38,7 +38,7 @@ type Options struct {
 	NoRing  bool // see usage.JournalOptions
 }
 
-// Open opens the stores of a folder and makes those that are missing. It refuses a folder
+// Open opens the stores of a folder and makes those that are missing. It rejects a folder
 // that another process uses.
 func Open(ctx context.Context, dir string, o Options) (*Stores, error) {
 	s := &Stores{}

@@ -163,7 +163,7 @@ func TestTheConsoleInABrowser(t *testing.T) {
 	b.eval("document.getElementById('key').value=''")
 	enter(adminKey)
 	b.want(heading + "==='Which requests were made?' && document.querySelector('.empty pre')?.innerText.includes('/v1/chat/completions')")
-	b.take() // the browser reports the refused key
+	b.take() // the browser reports the rejected key
 
 	send(t, base, "Hello")
 	send(t, base, hostile)

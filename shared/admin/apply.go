@@ -178,7 +178,7 @@ func mergeObject(stored, patch json.RawMessage) json.RawMessage {
 	return out
 }
 
-// formOf reads the members of a stored form; nil where T refuses some.
+// formOf reads the members of a stored form; nil where T rejects some.
 func formOf[T any](body map[string]json.RawMessage) (*T, []fault.Detail) {
 	form := new(T)
 	bad, whole := decodeForm(body, form, func() any { return new(T) })

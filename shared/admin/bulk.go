@@ -324,7 +324,7 @@ func (w writer[T]) upsert(c *Call, tx *resource.Tx, e *entryOf) (Change[T], erro
 	return w.stageNew(c, tx, e.values, e.id)
 }
 
-// below puts the fields of a refusal below an entry.
+// below puts the fields of a rejection below an entry.
 func below(at string, err error) error {
 	var f *fault.Fault
 	if !errors.As(err, &f) || (f.Field == "" && len(f.Details) == 0) {

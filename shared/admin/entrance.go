@@ -50,7 +50,7 @@ func locate(c *Call, raw map[string]json.RawMessage, p *problems) error {
 	return checkRecent(c)
 }
 
-// checkOrganisation refuses a call that names another organization.
+// checkOrganisation rejects a call that names another organization.
 func checkOrganisation(c *Call, sent []string) error {
 	for _, s := range sent {
 		if s != "" && !strings.EqualFold(s, c.Caller.Scope.Org) {

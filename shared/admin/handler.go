@@ -48,7 +48,7 @@ type Recorder interface {
 type Handler struct {
 	deps   Deps
 	router router
-	below  []Family // those that refuse unknown paths in a form of their own
+	below  []Family // those that reject unknown paths in a form of their own
 	paths  []string // of all routes
 }
 
@@ -85,7 +85,7 @@ func (h *Handler) Serves(escapedPath string) bool {
 	return n != nil || h.rejectionsBelow(escapedPath) != nil
 }
 
-// rejectionsBelow returns how an unknown path is refused; nil for the usual form.
+// rejectionsBelow returns how an unknown path is rejected; nil for the usual form.
 func (h *Handler) rejectionsBelow(escapedPath string) *Rejections {
 	path := withoutVersion(escapedPath)
 	for i := range h.below {
@@ -287,7 +287,7 @@ func (c *Call) signedInLately() error {
 }
 
 // Renew finds the caller again, for a response that lasts long. A credential that was
-// revoked meanwhile, or that reaches elsewhere now, is refused.
+// revoked meanwhile, or that reaches elsewhere now, is rejected.
 func (c *Call) Renew() error {
 	caller, err := c.authenticate()
 	if err != nil {

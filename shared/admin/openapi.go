@@ -211,7 +211,7 @@ func OpenAPI(title, version string, families ...Family) []byte {
 	return append(b, '\n')
 }
 
-// errorSchema is the body of every refusal.
+// errorSchema is the body of every rejection.
 var errorSchema = ObjectSchema(map[string]Schema{
 	"success": {"type": "boolean", "const": false},
 	"data": ObjectSchema(map[string]Schema{

@@ -30,7 +30,7 @@ func Redirect(status int, to string) Response {
 	return Response{Status: status, Header: http.Header{"Location": {to}}}
 }
 
-// Rejections is how routes of another protocol write refusals.
+// Rejections is how routes of another protocol write rejections.
 type Rejections struct {
 	ContentType string
 	Schema      Schema

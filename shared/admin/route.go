@@ -22,7 +22,7 @@ const (
 	// InWorkspace: in one workspace. Workspace keys act in their own;
 	// organization keys name one as workspace_id, in the query or the body.
 	InWorkspace Level = iota + 1
-	// InOrganisation: in the organization; workspace keys are refused.
+	// InOrganisation: in the organization; workspace keys are rejected.
 	InOrganisation
 	// InEither: in the workspace that is named or the key's own, else in the
 	// organization.
@@ -67,7 +67,7 @@ type Route struct {
 	// Unparsed bodies are read as they are sent, in one of the media types of Consumes:
 	// Do reads them, by Call.Raw. Body documents those that are JSON.
 	Unparsed bool
-	// Binary is a media type beside JSON of responses and refusals; "": none.
+	// Binary is a media type beside JSON of responses and rejections; "": none.
 	Binary string
 	// MaxItems means that the body is one object, or a list of at most so many; Call.Items
 	// has them.
@@ -89,7 +89,7 @@ type Route struct {
 	Errors     []int // statuses to document beside those of every route
 
 	// Where a route speaks another protocol than the administration: the media
-	// types of responses and bodies, who its callers are, and how it refuses them.
+	// types of responses and bodies, who its callers are, and how it rejects them.
 	Produces     string
 	Consumes     []string
 	Authenticate Authenticate
@@ -97,7 +97,7 @@ type Route struct {
 
 	// Action and Resource are the names in the audit log. Methods that change something
 	// must have both, unless what they write is not administration but data of clients:
-	// Unrecorded. ByWorkspaces refuses keys of the organization.
+	// Unrecorded. ByWorkspaces rejects keys of the organization.
 	Action, Resource string
 	Unrecorded       bool
 	ByWorkspaces     bool
@@ -136,7 +136,7 @@ type Family struct {
 	Authenticate Authenticate
 	Rejections   *Rejections
 
-	// Prefix is a path, such as /scim/, below which unknown paths are refused as Unknown says.
+	// Prefix is a path, such as /scim/, below which unknown paths are rejected as Unknown says.
 	Prefix  string
 	Unknown *Rejections
 }

@@ -35,7 +35,7 @@ type Singleton[T any] struct {
 	// add to the latter and stage other changes; may be nil.
 	Changed func(c *Call, tx *resource.Tx, was, now map[string]json.RawMessage) error
 	// Guard sees the effective members before and after a change by a caller, of the
-	// organization or of one workspace, and refuses what the caller may not give; nil: nothing.
+	// organization or of one workspace, and rejects what the caller may not give; nil: nothing.
 	Guard     func(c *Call, was, now map[string]json.RawMessage) error
 	Overrides *Overrides[T]
 
@@ -104,7 +104,7 @@ func (s *Singleton[T]) members(sections []Field) map[string]Schema {
 	return members
 }
 
-// paths name the stored members of sections in refusals and origins.
+// paths name the stored members of sections in rejections and origins.
 func paths(sections []Field) map[string]string {
 	out := map[string]string{}
 	for i := range sections {

@@ -50,7 +50,7 @@ func rejectUnknown(c *Call, bodies []map[string]json.RawMessage, p *problems) er
 	if !c.Route.Public {
 		query, err := url.ParseQuery(c.Request.URL.RawQuery)
 		if err != nil {
-			return nil // checkQuery refuses it
+			return nil // checkQuery rejects it
 		}
 		for _, name := range sortedKeys(query) {
 			if !declares(c, name, query.Get(name), c.Route.Query) && !repeats(c, name) {

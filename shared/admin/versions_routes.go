@@ -166,7 +166,7 @@ func (h *history[T]) ready(c *Call, it Item[T], n int64) error {
 	return h.CheckPublish(c, it, n)
 }
 
-// CheckPublish refuses a version that may not be published yet.
+// CheckPublish rejects a version that may not be published yet.
 func (col *Collection[T]) CheckPublish(c *Call, it Item[T], n int64) error {
 	m, err := col.compile()
 	if err != nil {

@@ -49,7 +49,7 @@ type Backends struct {
 // Settings are what differs between installations.
 type Settings struct {
 	Egress egress.Policy
-	// BlockInline refuses inline configuration in every organization.
+	// BlockInline rejects inline configuration in every organization.
 	BlockInline  bool
 	Ledger       ledger.Hooks
 	StandardHTTP bool             // calls go out through net/http; see EnvHTTP

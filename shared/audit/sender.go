@@ -119,7 +119,7 @@ func (s *Sender) more(ms []resource.Message) []resource.Message {
 	return ms
 }
 
-// Record puts a record that belongs to no change into the outbox: of a refused call, or of
+// Record puts a record that belongs to no change into the outbox: of a rejected call, or of
 // an event.
 func (s *Sender) Record(ctx context.Context, org string, e Entry) error {
 	e.complete(s.resources.Now(), org)

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Code names one kind of refusal; see catalogue for its status and types.
+// Code names one kind of rejection; see catalogue for its status and types.
 type Code string
 
 // Source is the origin of an error: the gateway or the model provider.
@@ -42,7 +42,7 @@ type Fault struct {
 	RetryAfter time.Duration // > 0: sent as Retry-After, rounded up to seconds
 	Source     Source        // empty means SourceGateway
 	StatusCode int           // overrides the catalogue's status when not 0 (provider errors)
-	Limit      *Limit        // the limit that refused; nil: none did
+	Limit      *Limit        // the limit that rejected; nil: none did
 	Retried    bool          // the gateway has repeated the request, or tried other targets
 	cause      error
 }

@@ -78,7 +78,7 @@ func TestOptionsFromTheEnvironment(t *testing.T) {
 	base := host.DefaultOptions()
 	for _, c := range []struct {
 		name, value string
-		want        func(*host.Options) // nil: refused
+		want        func(*host.Options) // nil: rejected
 	}{
 		{host.EnvMaxConns, "", func(*host.Options) {}},
 		{host.EnvMaxConns, "0", func(o *host.Options) { o.MaxConns = 0 }},

@@ -252,7 +252,7 @@ func turnsASCII(r rune) bool {
 	return r > unicode.MaxASCII && unicode.ToLower(r) <= unicode.MaxASCII
 }
 
-// Check refuses a mail that must not be sent.
+// Check rejects a mail that must not be sent.
 func (m *Mail) Check() error {
 	switch {
 	case len(m.To) == 0 || len(m.To) > maxRecipients:

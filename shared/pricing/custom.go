@@ -82,7 +82,7 @@ func (o *object) take(key string) (json.RawMessage, bool) {
 	return raw, ok && string(raw) != "null"
 }
 
-// done refuses the members that were not taken.
+// done rejects the members that were not taken.
 func (o *object) done() {
 	keys := make([]string, 0, len(o.members))
 	for key := range o.members {

@@ -23,7 +23,7 @@ type Graph struct {
 // maxCached bounds how many partials a save protects from deletion meanwhile.
 const maxCached = 40
 
-// Check refuses a text that includes something that does not exist, or itself. start is the
+// Check rejects a text that includes something that does not exist, or itself. start is the
 // text with its id (none for a prompt) and the number that it will have. It returns the
 // records that the text itself names, at most maxHeld of them.
 func (g Graph) Check(ctx context.Context, start Node) ([]resource.Record, []fault.Detail, error) {

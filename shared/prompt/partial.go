@@ -161,7 +161,7 @@ func (r Reference) Number(published, newest int64) (n int64, ok bool) {
 	return n, err == nil && n > 0
 }
 
-// CheckReference refuses a reference that cannot name a partial in a template.
+// CheckReference rejects a reference that cannot name a partial in a template.
 func CheckReference(text string) error {
 	ref := ParseReference(text)
 	if ref.Name == "" {

@@ -159,7 +159,7 @@ func assume(t *Target, ctx context.Context, source awsKeys, region, arn, externa
 	return k, nil
 }
 
-// stsResponse is the response of AssumeRole: a session, or the reason for a refusal.
+// stsResponse is the response of AssumeRole: a session, or the reason for a rejection.
 type stsResponse struct {
 	Result struct {
 		Credentials struct {

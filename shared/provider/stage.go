@@ -60,7 +60,7 @@ func (d *Default) Stage(tx *resource.Tx, of *resource.Record, i *Integration) er
 	return tx.Use(of.Ref(), rec.Ref())
 }
 
-// SlugConflict is the refusal of a default provider's slug.
+// SlugConflict is the rejection of a default provider's slug.
 func SlugConflict(field, slug string) error {
 	return fault.Invalid(field, "the slug %q is already used by another provider of the workspace; choose another", slug)
 }

@@ -270,7 +270,7 @@ var widenings = map[string]chat.ExtendedLimits{
 	// "A list of up to 5 strings": docs.cohere.com, Chat, stop_sequences.
 	"cohere": {Stops: 5},
 	// "Up to 5": ai.google.dev, GenerationConfig, stopSequences. "At most 512 function
-	// declarations can be specified": the Gemini API's own refusal, as in
+	// declarations can be specified": the Gemini API's own rejection, as in
 	// github.com/google-gemini/gemini-cli/issues/19083 and 25440. "Maximum 512 function
 	// declarations can be provided": Vertex AI, REST reference, Tool (older ones say 64
 	// and 128).

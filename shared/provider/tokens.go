@@ -183,7 +183,7 @@ func tokenUnreachable(err error, who string) *fault.Fault {
 	return f
 }
 
-// tokenRejected is the fault for a token service's refusal. reason is the service's own
+// tokenRejected is the fault for a token service's rejection. reason is the service's own
 // short error code; anything that is not one is omitted.
 func tokenRejected(status int, who, field, reason string) *fault.Fault {
 	message := ""

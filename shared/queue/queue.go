@@ -78,7 +78,7 @@ func (e *SendError) Error() string {
 
 func (e *SendError) Unwrap() error { return e.Cause }
 
-// Check refuses what SQS would refuse: a body above MaxBody as text (a binary body grows by
+// Check rejects what SQS would reject: a body above MaxBody as text (a binary body grows by
 // a third, so it may have at most 786,429 bytes), a group that is too long or not printable
 // ASCII, a delay out of range.
 func (o *Outgoing) Check() error {

@@ -149,7 +149,7 @@ func decodeRecord(sc store.Scope, k Kind, id string, it store.Item) Record {
 	return r
 }
 
-// check refuses records that cannot be stored.
+// check rejects records that cannot be stored.
 func (r *Record) check() error {
 	if !validID(r.ID) {
 		return fault.Invalid("id", "must have 1 to %d bytes, without '#' and control characters", maxID)

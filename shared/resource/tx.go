@@ -230,7 +230,7 @@ func (t *Tx) Archive(rec *Record) error {
 }
 
 // ArchiveAndFreeSlug is Archive, but another record may take the slug. When the record gets
-// another status again, it takes its slug back, or is refused.
+// another status again, it takes its slug back, or is rejected.
 func (t *Tx) ArchiveAndFreeSlug(rec *Record) error {
 	rec.Status = StatusArchived
 	dropSlug(t, rec)
@@ -443,7 +443,7 @@ func (r *Resources) Users(ctx context.Context, of Ref) ([]Ref, error) {
 	return out, err
 }
 
-// maxNamedUsers bounds how many users a refusal lists.
+// maxNamedUsers bounds how many users a rejection lists.
 const maxNamedUsers = 10
 
 // RefuseIfUsed is a fault.Conflict that lists the users of a record; nil when
@@ -456,7 +456,7 @@ func (t *Tx) RefuseIfUsed(of Ref) error {
 	return InUse(of, users)
 }
 
-// InUse is the refusal to delete a record that lists its users; nil without any.
+// InUse is the rejection to delete a record that lists its users; nil without any.
 func InUse(of Ref, users []Ref) error {
 	if len(users) == 0 {
 		return nil
@@ -542,7 +542,7 @@ func (t *Tx) Do(a store.Action, onFail error) {
 	t.batch.stage(place{a.Table, a.Target()}, staged{action: a, onFail: onFail})
 }
 
-// own refuses a scope of another organization: that is a bug, not an input.
+// own rejects a scope of another organization: that is a bug, not an input.
 func own(t *Tx, sc store.Scope) error {
 	if sc.Org != t.scope.Org {
 		return fmt.Errorf("resource: a change of organization %q touches %q", t.scope.Org, sc.Org)

@@ -19,7 +19,7 @@ type Mode uint8
 
 const (
 	// Strict is for configs that are saved: unknown properties, bad references
-	// between targets and values out of bounds are refused.
+	// between targets and values out of bounds are rejected.
 	Strict Mode = iota
 	// Lenient is for configs that come with a request: unknown properties are ignored, and a
 	// value out of bounds is replaced by the nearest allowed one if there is one.
@@ -49,7 +49,7 @@ func Parse(raw []byte, mode Mode) (*Config, []fault.Detail) {
 }
 
 // ParseSaved reads the body of a saved config. It was checked strictly when it was saved,
-// so it still works if later versions would refuse it.
+// so it still works if later versions would reject it.
 func ParseSaved(raw []byte) (*Config, []fault.Detail) { return Parse(raw, Lenient) }
 
 // meaningful reports whether the root has any content.

@@ -90,7 +90,7 @@ func (r *reader) atMost(v value, most int, visit func(i int, v value)) bool {
 	return true
 }
 
-// unknown refuses an unknown property in saved configs.
+// unknown rejects an unknown property in saved configs.
 func (r *reader) unknown(v value, what string) {
 	if r.strict {
 		r.add(v.path, "is not a property of %s", what)

@@ -33,7 +33,7 @@ func parseRetry(r *reader, v value) *Retry {
 	return out
 }
 
-// parseAttempts reads a number of at most MaxRetryAttempts. A higher one is refused in a
+// parseAttempts reads a number of at most MaxRetryAttempts. A higher one is rejected in a
 // saved config and lowered otherwise.
 func parseAttempts(r *reader, v value) int {
 	if r.strict {

@@ -292,7 +292,7 @@ func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millis
 // conditional.
 func (t *Tree) Mode() string { return t.mode }
 
-// RefusalEvents reports whether final refusals of streamed requests are sent as an event.
+// RefusalEvents reports whether final rejections of streamed requests are sent as an event.
 func (t *Tree) RefusalEvents() bool { return t.events }
 
 // Guarded reports whether decisions depend on breakers.

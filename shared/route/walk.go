@@ -134,7 +134,7 @@ func (w *Traversal) Matches(dst []usage.Match) []usage.Match { return append(dst
 // Skips appends the targets that were skipped to dst.
 func (w *Traversal) Skips(dst []usage.Skip) []usage.Skip { return append(dst, w.skips...) }
 
-// Reject notes that the gateway refused the target that Next has just given.
+// Reject notes that the gateway rejected the target that Next has just given.
 func (w *Traversal) Reject(code fault.Code, status int) {
 	if w.at != nil {
 		w.skip(usage.Skip{Path: w.at.path, Reason: usage.SkipRejected, Code: string(code), Status: status})

@@ -146,7 +146,7 @@ func (c *cursor) servers(r *Record) {
 	}
 }
 
-// append appends the fields of a refusal. New fields must be appended after them.
+// append appends the fields of a rejection. New fields must be appended after them.
 func (f *Refusal) append(b []byte) []byte {
 	for _, s := range [...]string{f.Subject, f.ID, f.Entity, f.Type, f.Unit} {
 		b = appendString(b, s)

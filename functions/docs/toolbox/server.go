@@ -215,7 +215,7 @@ func (v *visit) list() (any, error) {
 	return v.result(out), nil
 }
 
-// use calls a tool. A refusal of the API is a response of the tool.
+// use calls a tool. A rejection of the API is a response of the tool.
 func (v *visit) use() (any, error) {
 	name := v.req.Text("name")
 	n := slices.IndexFunc(v.tools, func(t Tool) bool { return t.Name == name })

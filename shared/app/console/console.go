@@ -329,7 +329,7 @@ func namedByPath(ctx context.Context, v *resource.View, org string, r *http.Requ
 }
 
 // Self finds the caller of a route about the caller itself: people with sessions, in their
-// organization, and signed tokens. API keys are refused.
+// organization, and signed tokens. API keys are rejected.
 func Self(core *app.Core) admin.Authenticate {
 	sessions := signedIn{Sessions(core)}
 	return func(ctx context.Context, r *http.Request, requestID string) (admin.Caller, error) {

@@ -47,7 +47,7 @@ type Options struct {
 	// Translators carry the operations that are not conversations: Translators(), or
 	// RowTranslators() in a process that serves rows alone. The linker leaves the others out.
 	Translators []chat.Translator
-	// Sessions serves routes with Sockets: relay.NewSessions(); nil: they are refused.
+	// Sessions serves routes with Sockets: relay.NewSessions(); nil: they are rejected.
 	Sessions *relay.Sessions
 	// Vectors is the index of the semantic cache; nil: one in the tables.
 	Vectors cache.VectorIndex

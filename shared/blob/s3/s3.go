@@ -336,7 +336,7 @@ func (b *Bucket) Abort(ctx context.Context, key, id string) error {
 	return err
 }
 
-// noUpload is failed, but knows the two refusals that mean that the upload or a part is
+// noUpload is failed, but knows the two rejections that mean that the upload or a part is
 // missing.
 func noUpload(ctx context.Context, what, key string, err error) error {
 	var coded interface{ ErrorCode() string }

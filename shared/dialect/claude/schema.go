@@ -5,7 +5,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// rejected are the keywords of a JSON schema that Anthropic rejects with 400 in
+// refused are the keywords of a JSON schema that Anthropic rejects with 400 in
 // structured outputs and in tools with strict: true. Its own SDK moves them into the
 // description, so that the model reads them all the same.
 // (docs.claude.com/en/docs/build-with-claude/structured-outputs, transformJSONSchema of

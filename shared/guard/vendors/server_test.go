@@ -343,7 +343,7 @@ func texts(v judge.Verdict) string {
 	return strings.Join(out, "/")
 }
 
-// reject takes addresses of the public alone.
+// refuse takes addresses of the public alone.
 func refuse(raw, field string) (*url.URL, error) { return egress.Policy{}.CheckURL(raw, field) }
 
 type roundTrip func(*http.Request) (*http.Response, error)

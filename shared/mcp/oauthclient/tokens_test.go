@@ -18,7 +18,7 @@ import (
 )
 
 // TestAccessRenewsExpiringTokens: a token whose end the server does not state is used until it is
-// refused, and only the end of a grant makes the user sign in again.
+// rejected, and only the end of a grant makes the user sign in again.
 func TestAccessRenewsExpiringTokens(t *testing.T) {
 	t.Parallel()
 	const unknownClient = "sign in"
@@ -26,7 +26,7 @@ func TestAccessRenewsExpiringTokens(t *testing.T) {
 		refresh  string        // the refresh token that is held
 		expires  time.Duration // of the access token; 0: not stated
 		after    time.Duration // of the next call
-		doubted  bool          // the server has refused the token
+		doubted  bool          // the server has rejected the token
 		status   int           // of the token endpoint
 		media    string
 		body     string

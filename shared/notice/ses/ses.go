@@ -47,7 +47,7 @@ func New(cfg aws.Config, o Options) *Mailer {
 	return &Mailer{client, o.From, o.Identity}
 }
 
-// Send implements notice.Mailer. A final refusal by SES is an error with its code;
+// Send implements notice.Mailer. A final rejection by SES is an error with its code;
 // throttles and outages are a 503 fault after the SDK's retries.
 func (s *Mailer) Send(ctx context.Context, m notice.Mail) error {
 	if err := m.Check(); err != nil {

@@ -114,7 +114,7 @@ var statements = [stmtCount]string{
 }
 
 // Open opens the file at path, which is made when absent. If another process has the file
-// open, it is refused.
+// open, it is rejected.
 func Open(path string, o Options) (*File, error) {
 	f := &File{
 		clock:   o.Clock,

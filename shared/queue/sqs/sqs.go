@@ -27,7 +27,7 @@ import (
 	"gateway/shared/queue"
 )
 
-// Queue is one SQS queue. If the service does not answer or refuses, the error is a 503
+// Queue is one SQS queue. If the service does not answer or rejects, the error is a 503
 // fault (service_unavailable) with the cause for the log.
 type Queue struct {
 	client *sqs.Client

@@ -8,7 +8,7 @@ import (
 )
 
 // A status that was decided stays when a head with another status is sent: the body of a final
-// refusal may be an event under 200.
+// rejection may be an event under 200.
 func TestLogStatusOutlastsHead(t *testing.T) {
 	t.Parallel()
 	denied := fault.New(fault.GuardrailDenied, "", "denied")

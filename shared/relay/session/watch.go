@@ -146,7 +146,7 @@ type ResponseLimits struct {
 type Reservation interface {
 	// End charges the response. event is the provider's last event about it.
 	End(d *realtime.Done, event []byte)
-	// Drop releases the reservation: the provider made nothing. refused is the provider's own
+	// Drop releases the reservation: the provider made nothing. rejected is the provider's own
 	// rejection, nil without one.
 	Drop(refused *fault.Fault)
 }

@@ -137,7 +137,7 @@ type Credential struct {
 }
 
 // JudgeCredentials judges the credentials of a provider by its calls, oldest first, and by the
-// times at which credentials were refused: those are omitted until a test of the provider accepts them or their keys are saved again. The state
+// times at which credentials were rejected: those are omitted until a test of the provider accepts them or their keys are saved again. The state
 // of a provider whose credentials are all left out is unhealthy, and degraded if some are.
 func JudgeCredentials(of State, labels []string, calls []Call, refused map[string]time.Time, now time.Time) (State, []Credential) {
 	out := make([]Credential, len(labels))

@@ -30,7 +30,7 @@ type Limit struct {
 type counter struct {
 	window int64 // Unix seconds
 	used   int64
-	full   bool // it has refused something
+	full   bool // it has rejected something
 }
 
 // maxBuckets bounds the counters of one simulation.
@@ -107,13 +107,13 @@ func (k *claim) fits(t time.Time) bool {
 	return left >= k.need
 }
 
-// limit judges the request by the limits. A request that is refused is charged to none of
+// limit judges the request by the limits. A request that is rejected is charged to none of
 // them.
 func (r *Run) limit(c *course) error {
 	if len(r.q.Limits) == 0 {
 		return nil
 	}
-	var again *Limit // the limit that judges a refusal again
+	var again *Limit // the limit that judges a rejection again
 	if c.rejected {
 		if again = r.again(c); again == nil {
 			return nil
@@ -144,7 +144,7 @@ func (r *Run) limit(c *course) error {
 	return nil
 }
 
-// again finds the limit that judges the request's refusal again; nil: the refusal stays.
+// again finds the limit that judges the request's rejection again; nil: the rejection stays.
 func (r *Run) again(c *course) *Limit {
 	replaced := false
 	for _, l := range r.q.Limits {
@@ -159,7 +159,7 @@ func (r *Run) again(c *course) *Limit {
 	return nil
 }
 
-// decide finds what refuses the request, and which limits it exceeds.
+// decide finds what rejects the request, and which limits it exceeds.
 func (c *course) decide(claims []claim) {
 	for i := range claims {
 		k := &claims[i]

@@ -124,6 +124,6 @@ func TestTheArchiveIsReplayed(t *testing.T) { // alone: it counts the memory of 
 		t.Errorf("%d records, %d refused: %+v", seen, refused, got)
 	}
 	if open := got.unjudged(); open != "" && got.Unjudged[0].Reason != NotRouted || len(got.Unjudged) > 1 {
-		t.Errorf("not judged: %s", open) // refused before there was a target
+		t.Errorf("not judged: %s", open) // rejected before there was a target
 	}
 }

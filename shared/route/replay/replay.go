@@ -32,7 +32,7 @@ import (
 type Changes struct {
 	Prices *Prices  // nil: as charged
 	Config *Config  // nil: as routed
-	Limits []*Limit // beside those that refused requests; see Limit.Replaces
+	Limits []*Limit // beside those that rejected requests; see Limit.Replaces
 	Checks *Checks  // nil: no guardrails
 }
 
@@ -110,9 +110,9 @@ type course struct {
 	restIn   int64               // part of the tokens that belongs to no call
 	restOut  int64
 	cost     pricing.NanoDollars
-	rejected bool          // a limit refused it when it was recorded
-	by       *Limit        // the limit that refuses it now
-	released bool          // it was refused then, but not now
+	rejected bool          // a limit rejected it when it was recorded
+	by       *Limit        // the limit that rejects it now
+	released bool          // it was rejected then, but not now
 	exceeded []*Limit      // limits that it exceeds, and that let it pass
 	denied   bool          // guardrails denied it
 	barred   bool          // guardrails before the call denied it

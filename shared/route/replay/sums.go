@@ -181,7 +181,7 @@ func (s *sums) add(c *course) {
 // denied reports whether guardrails denied the request.
 func denied(rec *usage.Record) bool { return rec.ClientStatus == statusDenied }
 
-// statusDenied is the status of responses that guardrails refuse.
+// statusDenied is the status of responses that guardrails reject.
 const statusDenied = 446
 
 func (t *Total) add(refused, denied bool, in, out int64, cost pricing.NanoDollars) {

@@ -42,7 +42,7 @@ func (s Set) Count() int { return bits.OnesCount16(uint16(s)) }
 
 // state is the state of a credential.
 type state struct {
-	rejected int64 // time of the 401 in Unix milliseconds; 0: it is not refused
+	rejected int64 // time of the 401 in Unix milliseconds; 0: it is not rejected
 	rests    int64 // Unix milliseconds until which it rests
 	limits   int   // 429 in a row
 }
@@ -55,9 +55,9 @@ const (
 	MostRest = 10 * time.Minute
 )
 
-// pick returns the position of a credential: by weight among those that are neither refused
+// pick returns the position of a credential: by weight among those that are neither rejected
 // nor resting nor in tried. For a first choice, one that rests is better than none; ok is
-// false if all are refused.
+// false if all are rejected.
 func pick(list []Entry, states []state, tried Set, now int64, number uint32) (at int, ok bool) {
 	sum, spare, resting := 0, -1, -1
 	for i := range list {
@@ -108,7 +108,7 @@ type Board struct {
 	rings map[store.Partition]*Ring
 }
 
-// NewBoard returns an empty board. Refusals are stored in table; fail reports its errors.
+// NewBoard returns an empty board. Rejections are stored in table; fail reports its errors.
 func NewBoard(now func() time.Time, table store.Table, fail func(string, error)) *Board {
 	return &Board{now: now, table: table, fail: fail, rings: make(map[store.Partition]*Ring)}
 }
@@ -121,7 +121,7 @@ func (b *Board) Of(ctx context.Context, sc store.Scope, integration string) *Rin
 	r, ok := b.rings[key]
 	if !ok {
 		if len(b.rings) >= maxRings {
-			clear(b.rings) // refusals are in the store
+			clear(b.rings) // rejections are in the store
 		}
 		r = &Ring{board: b, at: key, states: make(map[string]state)}
 		b.rings[key] = r
@@ -142,7 +142,7 @@ type Ring struct {
 	states map[string]state // by id; absent: nothing is known against it
 }
 
-// refresh reads the stored refusals if they are older than a second. While another request
+// refresh reads the stored rejections if they are older than a second. While another request
 // reads them, the states of before are used.
 func (r *Ring) refresh(ctx context.Context) {
 	now := r.board.now()
@@ -260,7 +260,7 @@ func write(ctx context.Context, table store.Table, at store.Partition, id string
 	return table.Put(ctx, store.Row{Key: at.Key(id), Item: store.Item{"refused": s.rejected, "tested": s.tested}, Expires: now.Add(rowTTL)})
 }
 
-// Refusals returns when credentials of an integration were refused, by their label. Others are
+// Refusals returns when credentials of an integration were rejected, by their label. Others are
 // missing.
 func Refusals(ctx context.Context, table store.Table, sc store.Scope, integration string, list []provider.StoredCredential) (map[string]time.Time, error) {
 	rows, err := read(ctx, table, partition(sc, integration))
@@ -277,7 +277,7 @@ func Refusals(ctx context.Context, table store.Table, sc store.Scope, integratio
 }
 
 // Tested stores the result of a test of a credential at the time now: whether its provider
-// refused it.
+// rejected it.
 func Tested(ctx context.Context, table store.Table, sc store.Scope, integration, id string, refused bool, now time.Time) error {
 	s := row{tested: now.UnixMilli()}
 	if refused {

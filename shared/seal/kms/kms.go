@@ -81,7 +81,7 @@ func (w *Wrapper) Generate(ctx context.Context, c seal.Context) (seal.DataKey, e
 }
 
 // Unwrap gives a plain data key. The call names the master key, so that a key wrapped by
-// any other one is refused.
+// any other one is rejected.
 func (w *Wrapper) Unwrap(ctx context.Context, c seal.Context, master seal.KeyID, wrapped []byte) ([]byte, error) {
 	arn, ok := w.arns[master]
 	if !ok {

@@ -40,7 +40,7 @@ var _ seal.Wrapper = (*Wrapper)(nil)
 
 // Open reads the key file at path. If there is none, it is made with a new key, readable by
 // its owner only. If several processes make it at once, one wins and all read its key. A
-// file that others may read is refused.
+// file that others may read is rejected.
 func Open(path string) (*Wrapper, error) {
 	text, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {

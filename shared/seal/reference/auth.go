@@ -93,7 +93,7 @@ func Secrets() []string {
 	return slices.Compact(out)
 }
 
-// URLCheck refuses addresses that must not be reached, such as
+// URLCheck rejects addresses that must not be reached, such as
 // egress.Policy.CheckURL, and gives the others in their one spelling.
 type URLCheck func(raw, field string) (*url.URL, error)
 
@@ -182,7 +182,7 @@ func (e *edit) fail(name, format string, args ...any) {
 	e.bad = append(e.bad, fault.Detail{Field: "auth_config." + name, Message: fmt.Sprintf(format, args...)})
 }
 
-// rejectOthers refuses members that the chosen way does not know.
+// rejectOthers rejects members that the chosen way does not know.
 func (e *edit) rejectOthers(choice string, m *mode) {
 	for _, name := range slices.Sorted(maps.Keys(e.changes)) {
 		if name != choice && !m.knows(name) && !strings.HasPrefix(name, maskedPrefix) && e.changes[name] != nil {

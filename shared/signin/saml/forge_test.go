@@ -256,7 +256,7 @@ func sealed(mode, wrap, mask string, h, mgf crypto.Hash, to func() *rsa.PublicKe
 		}
 		var key []byte
 		if wrap == xenc+"rsa-1_5" {
-			//lint:ignore SA1019 it is what has to be refused
+			//lint:ignore SA1019 it is what has to be rejected
 			key, err = rsa.EncryptPKCS1v15(rand.Reader, to(), secret)
 		} else {
 			key, err = rsa.EncryptOAEPWithOptions(rand.Reader, to(), secret, &rsa.OAEPOptions{Hash: h, MGFHash: mgf})

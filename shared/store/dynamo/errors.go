@@ -25,7 +25,7 @@ const (
 	definite  verdict = iota // rejected for a reason that will not pass
 	throttled                // not done; too many calls
 	contended                // not done; a transaction was using the row
-	unsent                   // not done; the call or its refusal did not get through
+	unsent                   // not done; the call or its rejection did not get through
 	lost                     // it may have been done
 )
 
@@ -39,7 +39,7 @@ const (
 )
 
 // do makes one call, repeats it as its kind allows, and returns the errors of package
-// store. A final refusal comes as *rejected.
+// store. A final rejection comes as *rejected.
 func (s *Store) do(ctx context.Context, k kind, call func(context.Context) error) error {
 	perhaps := false
 	return s.doAgain(ctx, k, &perhaps, call)
@@ -140,7 +140,7 @@ type rejected struct{ err error }
 func (r *rejected) Error() string { return "store: dynamodb: " + r.err.Error() }
 func (r *rejected) Unwrap() error { return r.err }
 
-// rejection turns a final refusal of DynamoDB into an error of package store.
+// rejection turns a final rejection of DynamoDB into an error of package store.
 func rejection(err error) error {
 	var r *rejected
 	var api smithy.APIError

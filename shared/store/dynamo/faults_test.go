@@ -138,7 +138,7 @@ func reply(w http.ResponseWriter, status int, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// reject responds with an exception, or for a transaction sometimes with its reason for
+// refuse responds with an exception, or for a transaction sometimes with its reason for
 // cancelling, as both occur.
 func refuse(w http.ResponseWriter, operation, exception, reason string) {
 	if operation == "TransactWriteItems" && (reason == "TransactionConflict" || rand.IntN(2) == 0) {

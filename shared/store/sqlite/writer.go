@@ -158,7 +158,7 @@ func (w *writer) take(o *op) {
 }
 
 // transaction does operations in one database transaction. An error comes from the
-// database, and then nothing was done; an operation's own refusal is in op.err.
+// database, and then nothing was done; an operation's own rejection is in op.err.
 func (w *writer) transaction(group []*op) error {
 	if err := w.c.run("BEGIN IMMEDIATE"); err != nil {
 		return err

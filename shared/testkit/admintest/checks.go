@@ -132,7 +132,7 @@ func wrongCallersAreRejected(t *testing.T, h *Installation) {
 	}
 }
 
-// checkOnlyItsScopes proves that a key with every other scope is refused.
+// checkOnlyItsScopes proves that a key with every other scope is rejected.
 func checkOnlyItsScopes(t *testing.T, h *Installation, r *admin.Route, at string, body any) {
 	t.Helper()
 	c := h.Caller(AdminKey)
@@ -148,7 +148,7 @@ type allBut []string
 func (a allBut) Has(scope string) bool { return !slices.Contains(a, scope) }
 
 // checkForeignWorkspace proves that a workspace of another organization and one
-// that does not exist get the same refusal, and so does another workspace than
+// that does not exist get the same rejection, and so does another workspace than
 // the key's.
 func checkForeignWorkspace(t *testing.T, h *Installation, r *admin.Route, at string, body any) {
 	t.Helper()
@@ -194,7 +194,7 @@ func ForeignIsMissing(t *testing.T, h *Installation, method, collection, id stri
 }
 
 // BadBodies are bodies that no route takes. valid is a body that the route would
-// take; each is refused with 400 or 413 in the error form, never with 500.
+// take; each is rejected with 400 or 413 in the error form, never with 500.
 func BadBodies(t *testing.T, h *Installation, method, path, key, valid string) {
 	t.Helper()
 	deep := strings.Repeat(`{"a":`, 80) + "1" + strings.Repeat("}", 80)

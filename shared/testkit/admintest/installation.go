@@ -49,7 +49,7 @@ const (
 	WsAdminKey  = "key-ws-admin"  //
 	NoScopesKey = "key-none"      // organization key without scopes
 	NoScopesWs  = "key-none-ws"   // service key of the first workspace without scopes
-	ExpiredKey  = "key-expired"   // refused with 401
+	ExpiredKey  = "key-expired"   // rejected with 401
 	UnknownKey  = "key-not-there" // refused with 401
 )
 
@@ -267,7 +267,7 @@ func (a Response) OK() Response {
 	return a
 }
 
-// RequireFault fails the test unless the call was refused with the status and the
+// RequireFault fails the test unless the call was rejected with the status and the
 // administration code, and names the field ("" is not checked).
 func (a Response) RequireFault(status int, code, field string) Response {
 	a.t.Helper()
@@ -317,7 +317,7 @@ func (a Response) Failure() Failure {
 	return f
 }
 
-// Comparable is the response's body without its request id, to compare two refusals.
+// Comparable is the response's body without its request id, to compare two rejections.
 func (a Response) Comparable() string {
 	id := a.Header.Get("X-Gateway-Request-Id")
 	if id == "" {

@@ -130,7 +130,7 @@ func Open(t testing.TB, endpoint string, options ...func(*dynamo.Options)) *dyna
 // DynamoDB, as far as storetest meets them:
 //
 //   - begins_with on the sort key ignores the case of ASCII letters.
-//   - REMOVE of m.k where the item has no m succeeds; DynamoDB refuses the path.
+//   - REMOVE of m.k where the item has no m succeeds; DynamoDB rejects the path.
 //   - An update that only has REMOVE makes an item that was not there.
 //   - UpdateItem with ReturnValues ALL_OLD responds with the keys when the item
 //     was not there; DynamoDB answers without Attributes. The client of Config

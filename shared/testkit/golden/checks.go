@@ -12,7 +12,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// NotFault reports whether there is an error. An error must be a refusal.
+// NotFault reports whether there is an error. An error must be a rejection.
 func NotFault(t *testing.T, err error) bool {
 	t.Helper()
 	if err == nil {

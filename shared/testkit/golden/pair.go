@@ -76,7 +76,7 @@ type pair struct {
 //	request.json           the client's request
 //	upstream_request.json  golden: the request to the provider
 //	loss.txt               golden: the loss report
-//	refused.json           golden: the response to a rejected request
+//	rejected.json           golden: the response to a rejected request
 //	upstream_response.*    the provider's response, .json, .txt or .sse
 //	response.*             golden: the response to the client
 //	meter.txt              golden: the accounting data

@@ -138,7 +138,7 @@ func (s *Server) respond(r *http.Request) (any, *failure) {
 	return nil, fail("UnknownOperationException", "%s is not served here", action)
 }
 
-// act decodes the body into one action's request; unknown fields are refused.
+// act decodes the body into one action's request; unknown fields are rejected.
 func act[T any](body []byte, run func(*T) (any, *failure)) (any, *failure) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()

@@ -133,7 +133,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"MessageId": rand.Text()})
 }
 
-// check gives the code of a refusal.
+// check gives the code of a rejection.
 func (s *Server) check(in *request) string {
 	all := append(append(append([]string(nil), in.Destination.ToAddresses...), in.Destination.CcAddresses...), in.Destination.BccAddresses...)
 	if len(all) == 0 || len(all) > 50 {

@@ -2,7 +2,7 @@
 // the limits and errors that AWS documents for standard queues, a redrive policy
 // to a dead-letter queue, and faults on request.
 //
-// It refuses what a lenient emulator would accept: a wrong content type or target, an
+// It rejects what a lenient emulator would accept: a wrong content type or target, an
 // unsigned request, an unknown field, more than ten entries, ids that are not distinct,
 // more than 1 MiB, characters that SQS does not carry.
 package sqstest

@@ -326,7 +326,7 @@ func accept(s *Server, r *http.Request) (action string, body []byte, f *failure)
 	return action, body, nil
 }
 
-// read decodes the body into one action's request; unknown fields are refused.
+// read decodes the body into one action's request; unknown fields are rejected.
 func read(body []byte, into any) *failure {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()

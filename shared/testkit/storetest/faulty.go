@@ -18,7 +18,7 @@ type Faults struct {
 	// Dropped writes return store.ErrUncertain and are not done.
 	Dropped float64
 	// LostAck writes return store.ErrUncertain although they are done. If the store
-	// rejects one, it returns the refusal.
+	// rejects one, it returns the rejection.
 	LostAck float64
 	// Only limits the faults to calls for which it returns true; nil means all. table is
 	// empty for Transact.

@@ -161,7 +161,7 @@ func classify(t *rapid.T, err error) outcome {
 	if c, ok := store.AsCondition(err); ok {
 		return outcome{Failed: true, Action: c.Action, Key: c.Key, Current: c.Current}
 	}
-	// The contract does not specify which of two refusals comes first.
+	// The contract does not specify which of two rejections comes first.
 	if !errors.Is(err, store.ErrNoMap) && !errors.Is(err, store.ErrInvalid) {
 		t.Fatal(err)
 	}

@@ -186,7 +186,7 @@ type service struct {
 	fails    string // reason for which queries fail; "": they do not
 	ends     string // what such a query ends as; FAILED when ""
 	failures int    // so many of them are left
-	throttle int    // so many calls are refused for their number
+	throttle int    // so many calls are rejected for their number
 	page     int    // rows of a page at most
 	reads    int64  // bytes that a query reports as read
 	looked   func() // is called at each look, nil: nothing is

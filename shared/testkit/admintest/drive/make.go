@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// tries is how often a body is mended by what its refusal names.
+// tries is how often a body is mended by what its rejection names.
 const tries = 6
 
 // Create creates a resource. Where the schema is incomplete, as with fields that only some types
@@ -65,7 +65,7 @@ func (w *Resources) persist(op *Operation, path string, body map[string]any, pla
 	}
 }
 
-// repair adds what a refusal misses and takes out what it does not want.
+// repair adds what a rejection misses and takes out what it does not want.
 func (w *Resources) repair(op *Operation, refused *RejectedError, body map[string]any, added map[string]bool, place Place) (repaired bool, err error) {
 	for field := range refused.Fields() {
 		top, _, _ := strings.Cut(field, ".")

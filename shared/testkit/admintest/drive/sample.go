@@ -262,7 +262,7 @@ func replaced(v any, steps []step, name string) any {
 	return o
 }
 
-// Field is the last name of the place, as refusals write it.
+// Field is the last name of the place, as rejections write it.
 func (r Reference) Field() string {
 	for _, s := range slices.Backward(r.steps) {
 		if s.name != "" {

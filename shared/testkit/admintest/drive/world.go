@@ -66,7 +66,7 @@ func (r *RejectedError) Error() string {
 	return fmt.Sprintf("%s %s: %d %.600s, sent %.600s", r.Op.Method, r.Path, r.Status, r.Body, r.Sent)
 }
 
-// Fields are the fields that a refusal names, with what it says of each.
+// Fields are the fields that a rejection names, with what it says of each.
 func (r *RejectedError) Fields() map[string]string {
 	var b struct {
 		Data struct {
