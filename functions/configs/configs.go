@@ -103,7 +103,7 @@ func (f *family) collection() *admin.Collection[content] {
 	}
 }
 
-// shown is a member that always has a value.
+// shown is a field that always has a value.
 func shown(name string, f admin.Field, value func(it item) any) admin.ComputedField[content] {
 	f.Name, f.Required = name, true
 	return admin.ComputedField[content]{Field: f, Value: func(_ *admin.Call, it item) any { return value(it) }}
@@ -222,7 +222,7 @@ func ofWorkspace(c *admin.Call, tx *resource.Tx, change func(w *tenant.Workspace
 // set.
 const sealedConfig = route.SealedConfig
 
-// secretFields are the members of a target that hold credentials: those of all
+// secretFields are the fields of a target that hold credentials: those of all
 // providers, under all their names.
 var secretFields = func() map[string]bool {
 	names := map[string]bool{"api_key": true, "custom_headers": true}

@@ -269,7 +269,7 @@ func TestSecretsInAConfigAreSealedAndMasked(t *testing.T) {
 	}
 }
 
-// TestDocumentedMembersAreOfConfigs parses a config with each member that the document names.
+// TestDocumentedMembersAreOfConfigs parses a config with each field that the document names.
 func TestDocumentedMembersAreOfConfigs(t *testing.T) {
 	t.Parallel()
 	samples := map[any]string{"string": `"a"`, "integer": `1`, "number": `1`, "boolean": `true`, "array": `[]`, "object": `{}`, nil: `"simple"`}

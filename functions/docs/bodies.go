@@ -77,7 +77,7 @@ func sampling(members map[string]admin.Schema) map[string]admin.Schema {
 	return members
 }
 
-// prompted is a body for a saved prompt: its variables, and members that take the place
+// prompted is a body for a saved prompt: its variables, and fields that take the place
 // of the prompt's own.
 func prompted(members map[string]admin.Schema) admin.Schema {
 	all := map[string]admin.Schema{
@@ -303,7 +303,7 @@ var besideResponses = map[string]body{
 	},
 }
 
-// ofResponses is a request with members that responses take. The provider judges any others.
+// ofResponses is a request with fields that responses take. The provider judges any others.
 func ofResponses(required ...string) admin.Schema {
 	return request(required, map[string]admin.Schema{
 		"model": model, "input": oneOf(text, admin.Schema{"type": "array", "items": open}, null), "instructions": text, "previous_response_id": text,

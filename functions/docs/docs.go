@@ -333,7 +333,7 @@ var agentDocs = map[string]string{
 	"deleteOfAgent": "Delete a push notification config of a task.",
 }
 
-// agentMessage is a body of HTTP+JSON: a message in the form of version 1.0. Other members
+// agentMessage is a body of HTTP+JSON: a message in the form of version 1.0. Other fields
 // of the protocol are allowed too.
 var agentMessage = admin.Schema{"type": "object", "properties": map[string]admin.Schema{
 	"message": object([]string{"messageId", "role", "parts"}, map[string]admin.Schema{

@@ -90,7 +90,7 @@ func compile(t *testing.T, document []byte, pointer string) *jsonschema.Schema {
 	return s
 }
 
-// walk visits every member of a JSON value.
+// walk visits every field of a JSON value.
 func walk(v any, at string, visit func(at string, m map[string]any)) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -7,8 +7,8 @@ import (
 )
 
 // Examples of bodies are made from their schemas, so that none can be out of date. The
-// example of a response has all its members. That of a request has the members that it
-// needs, or one member where it needs none.
+// example of a response has all its fields. That of a request has the fields that it
+// needs, or one field where it needs none.
 
 // addExamples puts an example beside each JSON schema of a body.
 func addExamples(doc map[string]any) {
@@ -34,8 +34,8 @@ func addExamples(doc map[string]any) {
 	}
 }
 
-// shown are members that the example of a request has besides: their schema cannot express that
-// they are needed, as that depends on other members or on the provider.
+// shown are fields that the example of a request has besides: their schema cannot express that
+// they are needed, as that depends on other fields or on the provider.
 var shown = map[string]map[string]any{
 	"POST /auth/sso-configurations":    {"client_id": "gateway", "client_secret": "a long secret", "issuer": "https://login.example.com"},
 	"POST /integrations":               {"key": "sk-your-key"},
@@ -78,7 +78,7 @@ func (x exampler) into(body, besides map[string]any, whole bool) {
 // maxExample bounds how deep an example goes: schemas may name themselves.
 const maxExample = 8
 
-// of gives a value that fits the schema of the member name.
+// of gives a value that fits the schema of the field name.
 func (x exampler) of(schema any, name string, whole bool, depth int) any {
 	s := members(schema)
 	if ref, ok := s["$ref"].(string); ok {
@@ -128,7 +128,7 @@ func (x exampler) array(s map[string]any, name string, whole bool, depth int) an
 	return out
 }
 
-// always are members that the example of a request shows although they are optional, or
+// always are fields that the example of a request shows although they are optional, or
 // although one of several would do.
 var always = []string{"model", "messages", "input", "content", "name", "voice", "document", "scim_group_name", "group_by"}
 
@@ -162,10 +162,10 @@ func (x exampler) object(s map[string]any, name string, whole bool, depth int) a
 	return out
 }
 
-// exampleTypes are the kinds of members that show most in an example, the best kind first.
+// exampleTypes are the kinds of fields that show most in an example, the best kind first.
 var exampleTypes = []string{"array", "string", "integer", "number", "boolean", "object"}
 
-// one is an example for a request that requires no member: it shows one of them.
+// one is an example for a request that requires no field: it shows one of them.
 func (x exampler) one(properties map[string]any, depth int) map[string]any {
 	names := slices.Sorted(maps.Keys(properties))
 	for _, name := range names {
@@ -210,7 +210,7 @@ func kindOf(s map[string]any) string {
 // otherID is the id of a resource that a resource names.
 const otherID = "b7d41c92"
 
-// usual are what members of usual names hold.
+// usual are what fields of usual names hold.
 var usual = map[string]string{
 	"id": "2f0c8a1e-6f0b-4c53-9f5e-0d5c1f6f2a11", "name": "Support bot", "slug": "support-bot-a1b2c3", "description": "Answers of the support team.",
 	"email": "ann@example.com", "model": "@openai/gpt-5.4", "content": "Hello", "text": "Hello", "input": "Hello", "prompt": "Hello", "query": "Hello",
@@ -227,7 +227,7 @@ var usual = map[string]string{
 	"version_description": "Shorter.", "prompt_version_description": "Shorter.", "prompt_version_status": "active", "agent_name": "Support agent", "mcp_integration_slug": "search-a1b2c3", "agent_integration_slug": "support-a1b2c3",
 }
 
-// sample is a text for the member name, within its bounds.
+// sample is a text for the field name, within its bounds.
 func sample(s map[string]any, name string) string {
 	v, known := usual[name]
 	switch {

@@ -56,7 +56,7 @@ type operationPage struct {
 	Statuses              []string
 }
 
-// row is a parameter or a member of a body.
+// row is a parameter or a field of a body.
 type row struct {
 	Name, In, Type, Doc string
 	Required            bool
@@ -218,10 +218,10 @@ func (w writer) operation(method, path string, op map[string]any) operationPage 
 	return p
 }
 
-// maxRows bounds how deep members of members are listed.
+// maxRows bounds how deep fields of fields are listed.
 const maxRows = 4
 
-// rows lists the members of a schema, with those inside them.
+// rows lists the fields of a schema, with those inside them.
 func (w writer) rows(out []row, prefix string, s map[string]any, depth int) []row {
 	if ref, ok := s["$ref"].(string); ok {
 		s = members(w.schemas[ref[strings.LastIndexByte(ref, '/')+1:]])

@@ -65,7 +65,7 @@ func (f *family) exportRoutes() []admin.Route {
 
 func exportScopes(string) []string { return []string{"logs.export"} }
 
-// exportFilters are the members of filters: those of the list, and its page.
+// exportFilters are the fields of filters: those of the list, and its page.
 func exportFilters() []admin.Field {
 	page := []admin.Field{
 		{Name: "current_page", Type: admin.Integer, Max: maxReach, Default: 0, Doc: "Number of the page; the first is 0."},
@@ -114,7 +114,7 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 	}
 }
 
-// exportShown are the members that a run gives; see decorate.
+// exportShown are the fields that a run gives; see decorate.
 func exportShown() []admin.ComputedField[export.Export] {
 	var out []admin.ComputedField[export.Export]
 	for _, f := range []admin.Field{

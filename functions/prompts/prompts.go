@@ -131,7 +131,7 @@ func zeroOrOne(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 	return nil, []fault.Detail{{Message: "must be 0 or 1"}}
 }
 
-// one is a member of single reads that always has a value.
+// one is a field of single reads that always has a value.
 func one(name string, t admin.Type, value func(it item) any) admin.ComputedField[prompt.Prompt] {
 	return admin.ComputedField[prompt.Prompt]{Field: admin.Field{Name: name, Type: t, Required: true, Single: true}, Value: func(_ *admin.Call, it item) any { return value(it) }}
 }
@@ -152,7 +152,7 @@ func shown() []admin.ComputedField[prompt.Prompt] {
 	}
 }
 
-// entry are the members of versions in their list.
+// entry are the fields of versions in their list.
 func entry() []admin.ComputedField[prompt.Prompt] {
 	description := one("prompt_description", admin.String, func(it item) any { return admin.OrNull(it.Form.Description) })
 	description.Required = false

@@ -37,7 +37,7 @@ var turnFields = append([]string{"max_tokens", "stream", "stop_sequences", "meta
 // betaFields are only valid with an anthropic-beta header.
 var betaFields = []string{"mcp_servers", "context_management", "output_format"}
 
-// only refuses members that an object does not have.
+// only refuses fields that an object does not have.
 func only(v value, at string, names ...string) *apiError {
 	for _, m := range v.obj {
 		if !slices.Contains(names, m.name) {

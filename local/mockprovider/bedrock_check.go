@@ -23,7 +23,7 @@ type converseRequest struct {
 var converseFields = strings.Fields(`messages system inferenceConfig toolConfig guardrailConfig additionalModelRequestFields promptVariables
 	additionalModelResponseFieldPaths requestMetadata performanceConfig serviceTier outputConfig`)
 
-// members refuses members that the service's structure does not have.
+// members refuses fields that the service's structure does not have.
 func members(v value, at string, names ...string) *apiError {
 	if v.kind != object {
 		return bedrockInvalid("Unexpected field type at " + at + ", expected an object")
@@ -36,7 +36,7 @@ func members(v value, at string, names ...string) *apiError {
 	return nil
 }
 
-// union checks that exactly one of the members is there.
+// union checks that exactly one of the fields is there.
 func union(v value, at string, names ...string) (string, value, *apiError) {
 	if e := members(v, at, names...); e != nil {
 		return "", value{}, e

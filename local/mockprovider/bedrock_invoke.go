@@ -46,7 +46,7 @@ func invokeStream(x *exchange) *apiError {
 	return claudeInvoked(x, v, true)
 }
 
-// extraneous refuses members that a model does not know, with the service's message.
+// extraneous refuses fields that a model does not know, with the service's message.
 func extraneous(v value, names ...string) *apiError {
 	for _, m := range v.obj {
 		known := false

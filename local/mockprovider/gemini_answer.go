@@ -90,7 +90,7 @@ func (g *geminiResponse) finish(a *modelOutput) string {
 	return "STOP"
 }
 
-// sign returns the signature of a part, as a member.
+// sign returns the signature of a part, as a field.
 func (g *geminiResponse) sign(part string) string {
 	v, _ := parseJSON(part)
 	return part[:len(part)-1] + `,"thoughtSignature":` + quoted(seal(g.q.signing(v), "x")) + `}`

@@ -29,7 +29,7 @@ func generation(model string) int {
 	return 30
 }
 
-// known refuses members that the API's object does not have.
+// known refuses fields that the API's object does not have.
 func known(v value, at string, names ...string) *apiError {
 	for _, m := range v.obj {
 		if !slices.Contains(names, m.name) {

@@ -40,7 +40,7 @@ type member struct {
 	v    value
 }
 
-// get returns a member of an object; the zero value if there is none.
+// get returns a field of an object; the zero value if there is none.
 func (v value) get(name string) value {
 	for i := range v.obj {
 		if v.obj[i].name == name {

@@ -149,7 +149,7 @@ func orNull(s string) any {
 	return s
 }
 
-// with returns the object with its members replaced by the given ones.
+// with returns the object with its fields replaced by the given ones.
 func (v value) with(changes value) value {
 	out := value{kind: object, obj: slices.Clone(v.obj)}
 	for _, m := range changes.obj {

@@ -209,7 +209,7 @@ func responseLogprobs(pieces []string) (out []json.RawMessage) {
 	return out
 }
 
-// emit sends one event; members is the rest of its object. It reports whether the stream
+// emit sends one event; fields is the rest of its object. It reports whether the stream
 // continues.
 func (r *responsesResponse) emit(s *stream, typ, members string) bool {
 	if s.stopped {

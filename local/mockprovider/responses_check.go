@@ -23,7 +23,7 @@ var responseFields = strings.Fields(`background client_metadata conversation con
 	metadata model parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_retention reasoning safety_identifier
 	service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user`)
 
-// movedFields are members of chat completions that have another name here.
+// movedFields are fields of chat completions that have another name here.
 var movedFields = map[string]string{"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens", "response_format": "text.format", "reasoning_effort": "reasoning.effort"}
 
 var responseRules = parseRules(`... temperature:0..2 top_p:0..1 max_output_tokens:16..2147483648i top_logprobs:0..20i max_tool_calls:1..2147483648i

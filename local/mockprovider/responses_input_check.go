@@ -74,7 +74,7 @@ func (q *responseRequest) input(v value) *apiError {
 	return nil
 }
 
-// checkItem refuses members that an item of its type may not have.
+// checkItem refuses fields that an item of its type may not have.
 func checkItem(item value, at, prefix string, allowed ...string) *apiError {
 	for _, m := range item.obj {
 		if m.name != "type" && m.name != "id" && m.name != "status" && !slices.Contains(allowed, m.name) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A schema may refer to itself. Below optionalDepth only required members are written; if
+// A schema may refer to itself. Below optionalDepth only required fields are written; if
 // the schema does not end even then, it is cut off with null.
 const (
 	optionalDepth  = 4

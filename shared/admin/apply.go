@@ -12,7 +12,7 @@ import (
 	"gateway/shared/resource"
 )
 
-// apply puts in into record and form: absent members stay, null clears, a value replaces.
+// apply puts in into record and form: absent fields stay, null clears, a value replaces.
 // The form is a new one and shares nothing with OldForm.
 func (w writer[T]) apply(c *Call, in Values, ch *Change[T]) error {
 	var p problems
@@ -158,7 +158,7 @@ func sameJSON(a, b json.RawMessage, had bool) bool {
 	return reflect.DeepEqual(decodeAny(a), decodeAny(b))
 }
 
-// mergeObject changes the members of stored that patch names; null removes one.
+// mergeObject changes the fields of stored that patch names; null removes one.
 func mergeObject(stored, patch json.RawMessage) json.RawMessage {
 	have, give := make(map[string]json.RawMessage), make(map[string]json.RawMessage)
 	if json.Unmarshal(stored, &have) != nil || json.Unmarshal(patch, &give) != nil {
@@ -178,7 +178,7 @@ func mergeObject(stored, patch json.RawMessage) json.RawMessage {
 	return out
 }
 
-// formOf reads the members of a stored form; nil where T rejects some.
+// formOf reads the fields of a stored form; nil where T rejects some.
 func formOf[T any](body map[string]json.RawMessage) (*T, []fault.Detail) {
 	form := new(T)
 	bad, whole := decodeForm(body, form, func() any { return new(T) })
@@ -214,7 +214,7 @@ func decodeForm(body map[string]json.RawMessage, form any, another func() any) (
 	return out, false
 }
 
-// rejection is what a type states about its member: its own faults, or where the
+// rejection is what a type states about its field: its own faults, or where the
 // JSON has another form.
 func rejection(name string, err error) []fault.Detail {
 	var f *fault.Fault

@@ -196,16 +196,16 @@ type BulkWrite struct {
 	Aliases      []string
 	Name, Doc    string
 	Field        string  // member of the body that has the entries: users
-	More         []Field // members of the body beside it
+	More         []Field // fields of the body beside it
 	Key          string  // member of an entry that is the id: user_id
 	Reference    string  // the collection that Key names, as of a Field
-	// ID gives the id where it is not the member Key alone.
+	// ID gives the id where it is not the field Key alone.
 	ID       func(entry Values) string
 	Max      int64 // entries; default 1000
 	Rows     int   // rows that one entry takes at most; default 4
 	Response Schema
 	Reply    any // response body; default {}
-	// Finish runs in the last change, for the members beside the entries.
+	// Finish runs in the last change, for the fields beside the entries.
 	Finish func(c *Call, tx *resource.Tx) error
 }
 

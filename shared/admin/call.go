@@ -149,7 +149,7 @@ func (c *Call) where() Level {
 	return c.Route.Level
 }
 
-// checkEach checks the objects of a list and gives the members that are ignored.
+// checkEach checks the objects of a list and gives the fields that are ignored.
 func (c *Call) checkEach(list []map[string]json.RawMessage, p *problems) (ignored []string) {
 	for i, raw := range list {
 		var of problems
@@ -250,7 +250,7 @@ func changes(c *Call, fields []Field, old, rec *resource.Record) map[string][2]a
 
 func bodyOf(rec *resource.Record) map[string]json.RawMessage {
 	var body map[string]json.RawMessage
-	_ = json.Unmarshal(rec.Body, &body) // no object: no members to compare
+	_ = json.Unmarshal(rec.Body, &body) // no object: no fields to compare
 	return body
 }
 

@@ -99,7 +99,7 @@ type Collection[T any] struct {
 	children []resource.Kind // that go with a record
 }
 
-// Reply is a response that has members of the object.
+// Reply is a response that has fields of the object.
 type Reply struct {
 	Members []string // nil: all
 	Wrapped bool     // with success and data
@@ -140,7 +140,7 @@ type List struct {
 	// adds a parameter of that name, a comma list of ids.
 	Search bool
 	IDs    string
-	Omit   []string // base members that entries do not have: object
+	Omit   []string // base fields that entries do not have: object
 	// Match filters rows; nil takes all.
 	Match func(c *Call, row *resource.Row) bool
 }

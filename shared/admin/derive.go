@@ -10,8 +10,8 @@ import (
 	"gateway/shared/fault/bound"
 )
 
-// A description names the members of a stored type by their JSON names. What it leaves open
-// (type, bounds, members below, their docs) is read from the type when a process starts.
+// A description names the fields of a stored type by their JSON names. What it leaves open
+// (type, bounds, fields below, their docs) is read from the type when a process starts.
 // Where the two do not fit, that is a mistake of the program, and the start fails.
 
 var (
@@ -53,7 +53,7 @@ func derive(fields []Field, t reflect.Type) ([]Field, error) {
 	return out, nil
 }
 
-// opaque types say nothing about the members of their JSON.
+// opaque types say nothing about the fields of their JSON.
 func opaque(t reflect.Type) bool {
 	return t == rawType || t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(unmarshalType)
 }
@@ -69,7 +69,7 @@ func bindMember(f *Field, members []bound.Member, of reflect.Type) error {
 	return fill(f, members[n].Type, members[n].Bound)
 }
 
-// fill sets what a field leaves open from the type of its member.
+// fill sets what a field leaves open from the type of its field.
 func fill(f *Field, t reflect.Type, b bound.Bound) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -106,7 +106,7 @@ func fill(f *Field, t reflect.Type, b bound.Bound) error {
 	return nil
 }
 
-// fillMembers fills the members of an object: those that the description names,
+// fillMembers fills the fields of an object: those that the description names,
 // else all of the type.
 func fillMembers(f *Field, t reflect.Type) error {
 	members, err := bound.Members(t)
@@ -183,7 +183,7 @@ func (f *Field) stored(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// mapMembers changes the members of an object that the description names.
+// mapMembers changes the fields of an object that the description names.
 func (f *Field) mapMembers(raw json.RawMessage, change func(*Field, json.RawMessage) json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
@@ -212,7 +212,7 @@ func FieldOf[V any](name, doc string, most int64) Field {
 	return f
 }
 
-// requireMembers makes members required that have to have a value.
+// requireMembers makes fields required that have to have a value.
 func requireMembers(f *Field) {
 	if f.Of != nil {
 		requireMembers(f.Of)

@@ -42,7 +42,7 @@ func TestADescriptionThatDoesNotFitItsTypeStopsTheStart(t *testing.T) {
 	}
 }
 
-// A new field needs only a member and a line: the rest follows from the type. It is
+// A new field needs only a field and a line: the rest follows from the type. It is
 // checked, stored, documented, shown and put into the audit log.
 func TestBoundsOfTheTypeAreThoseOfTheDescription(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ const (
 	Integer        // a JSON number without fraction and exponent
 	Number         // any JSON number
 	Boolean        // true or false
-	Object         // with the members Fields
+	Object         // with the fields Fields
 	Array          // of Of
 	Map            // from any key to Of
 	Any            // anything; Check decides
@@ -36,7 +36,7 @@ var typeText = map[Type]string{
 	Object: "an object", Array: "an array", Map: "an object", Timestamp: "an ISO 8601 time",
 }
 
-// Field describes a member of a body, or a query parameter.
+// Field describes a field of a body, or a query parameter.
 type Field struct {
 	Name string
 	Doc  string // one sentence for the document
@@ -52,7 +52,7 @@ type Field struct {
 	Enum     []string
 	Of       *Field                // of Array and Map
 	Fields   []Field               // of Object
-	Open     bool                  // Object: other members are allowed
+	Open     bool                  // Object: other fields are allowed
 	Default  any                   // for the document only
 	Example  any                   // for the document only, where none can be made of the rest
 	Form     Schema                // for the document: what Check or Convert takes, where Type does not say it
@@ -68,7 +68,7 @@ type Field struct {
 	Convert func(raw json.RawMessage) (json.RawMessage, []fault.Detail)
 
 	// The following hold for the top level of a Collection's bodies. What a field
-	// leaves open is read from the member of the stored type that it names.
+	// leaves open is read from the field of the stored type that it names.
 
 	NullIsAbsent bool // null in an update is as absent, although the field is Required
 	CreateOnly   bool // not in updates; there it is ignored
@@ -90,14 +90,14 @@ type Field struct {
 	Absent    any  // shown where there is no value, in place of null
 	Single    bool // lists leave it out
 	Optional  bool // omitted where there is no value
-	AllFields bool // Object: all its members are shown, with or without a value
+	AllFields bool // Object: all its fields are shown, with or without a value
 
-	// ReadOnly members of an Object are those that reads add to it: a body may repeat them,
+	// ReadOnly fields of an Object are those that reads add to it: a body may repeat them,
 	// and they are ignored.
 	ReadOnly bool
 
-	instant bool // the stored member is a time.Time
-	unread  bool // no member of responses
+	instant bool // the stored field is a time.Time
+	unread  bool // no field of responses
 
 	// Column means that the record itself holds the field, not its body: Name,
 	// slug, status and tags.

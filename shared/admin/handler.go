@@ -406,7 +406,7 @@ func changeable(fields []Field) (out []string) {
 	return out
 }
 
-// ignoredHeader names members of the body that cannot be set by the request, and those that
+// ignoredHeader names fields of the body that cannot be set by the request, and those that
 // are unknown to a lenient one.
 const ignoredHeader = "X-Gateway-Ignored-Fields"
 

@@ -32,7 +32,7 @@ type Limits[T any] struct {
 	// Status shows a resource with an exhausted budget as exhausted.
 	Status bool
 	// Flat is for resources that are a limit themselves, such as policies: the
-	// members of the budget, or of the rate limit at Rate, are those of the body.
+	// fields of the budget, or of the rate limit at Rate, are those of the body.
 	// Its type cannot be changed. Counters belong to what the policy groups by.
 	Flat bool
 	Rate func(*T) *ledger.RateLimit
@@ -105,7 +105,7 @@ func checkReset(raw json.RawMessage) []fault.Detail {
 	return []fault.Detail{{Message: "must be true or false"}}
 }
 
-// shown are the members that decorate fills.
+// shown are the fields that decorate fills.
 func (l *Limits[T]) shown() []Field {
 	if l.Flat {
 		return l.flatShown()

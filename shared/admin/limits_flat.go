@@ -12,7 +12,7 @@ import (
 // Limits that are resources themselves: the fields of the limit are top-level fields of the
 // body.
 
-// flatNames are those members.
+// flatNames are those fields.
 func (l *Limits[T]) flatNames() []string {
 	if l.Rate != nil {
 		return ledger.RateFields
@@ -27,7 +27,7 @@ func (l *Limits[T]) flatFields() []Field {
 	return flatFields(l.flatNames(), l.Place.UsageSchema)
 }
 
-// flatFields describes the members; what they must be is the place's to say.
+// flatFields describes the fields; what they must be is the place's to say.
 func flatFields(names []string, schema func() map[string]any) []Field {
 	needed, _ := limitSchema(schema())["required"].([]string)
 	var out []Field
@@ -70,7 +70,7 @@ func (l *Limits[T]) flatShown() []Field {
 	return out
 }
 
-// flatStored are the members of the limit that a form has.
+// flatStored are the fields of the limit that a form has.
 func (l *Limits[T]) flatStored(form *T) map[string]json.RawMessage {
 	var v any
 	if l.Rate != nil {
@@ -94,7 +94,7 @@ func (l *Limits[T]) flatShow(form *T, o Members) {
 	}
 }
 
-// flatSet replaces the members of the form that in has.
+// flatSet replaces the fields of the form that in has.
 func (l *Limits[T]) flatSet(in Values, ch *Change[T], now time.Time) []fault.Detail {
 	var was map[string]json.RawMessage
 	if ch.Old != nil {
@@ -122,7 +122,7 @@ func (l *Limits[T]) flatSet(in Values, ch *Change[T], now time.Time) []fault.Det
 }
 
 // flatMembers are those of a limit with what in says; was is nil for a new one. The
-// members are nil where nothing changes.
+// fields are nil where nothing changes.
 func flatMembers(names []string, in Values, was map[string]json.RawMessage) (map[string]json.RawMessage, []fault.Detail) {
 	members := map[string]json.RawMessage{}
 	if was != nil {

@@ -22,12 +22,12 @@ var (
 // EmptyResponse documents the response {}.
 var EmptyResponse = emptySchema
 
-// ObjectSchema is an object with the given members.
+// ObjectSchema is an object with the given fields.
 func ObjectSchema(members map[string]Schema) Schema {
 	return Schema{"type": "object", "properties": members}
 }
 
-// Closed is an object that has all of the members and no other.
+// Closed is an object that has all of the fields and no other.
 func Closed(members map[string]Schema) Schema {
 	s := ObjectSchema(members)
 	s["required"], s["additionalProperties"] = slices.Sorted(maps.Keys(members)), false

@@ -92,7 +92,7 @@ func TestDocumentedBodiesAreThoseTheEngineTakes(t *testing.T) {
 }
 
 // A response that is a Go value is described by its type: what the value encodes to fits the
-// description, and what differs in a member does not.
+// description, and what differs in a field does not.
 func TestSchemaOfAType(t *testing.T) {
 	t.Parallel()
 	type inner struct {

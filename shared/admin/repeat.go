@@ -210,7 +210,7 @@ func idempotencyKey(h http.Header) (string, error) {
 	return "", fault.Invalid(strings.ToLower(idempotencyHeader), "must be sent once, with 1 to %d visible characters", maxIdempotency)
 }
 
-// dryRun is the query parameter, and the member of the response, of a rehearsed deletion.
+// dryRun is the query parameter, and the field of the response, of a rehearsed deletion.
 const dryRun = "dry_run"
 
 // maxImpact limits the resources that a rehearsed deletion lists.

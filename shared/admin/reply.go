@@ -60,7 +60,7 @@ func (s shower[T]) reply(c *Call, r *Reply, it Item[T], byDefault ...string) (an
 	return r.of(o), nil
 }
 
-// of are the members of an object that are answered.
+// of are the fields of an object that are answered.
 func (r *Reply) of(o Members) any {
 	out := o
 	if r.Members != nil {
@@ -95,7 +95,7 @@ func replySchema(s *shape, r *Reply, byDefault ...string) Schema {
 	return wrappedSchema(r.Wrapped, s.pick(r.Members))
 }
 
-// wrapped returns a response with the object under data and its members at the top level,
+// wrapped returns a response with the object under data and its fields at the top level,
 // too: clients of this API read either.
 func wrapped(yes bool, v any) any {
 	if !yes {

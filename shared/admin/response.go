@@ -272,8 +272,8 @@ func (r *Route) orBinary(content map[string]any) map[string]any {
 }
 
 // A client that knows only the document manages resources by it. So the response of a create
-// links to the operations on what it made; a member that names another resource says of
-// which collection; and members that are never read back, or never change, are marked.
+// links to the operations on what it made; a field that names another resource says of
+// which collection; and fields that are never read back, or never change, are marked.
 
 // Extensions of the document.
 const (

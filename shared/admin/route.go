@@ -61,7 +61,7 @@ type Route struct {
 	LevelOf func(*Call) Level
 
 	Query    []Field
-	Body     []Field // top-level members; nil: no body is read
+	Body     []Field // top-level fields; nil: no body is read
 	BodyMode BodyMode
 	MaxBody  int64 // bytes; 0: DefaultMaxBody
 	// Unparsed bodies are read as they are sent, in one of the media types of Consumes:
@@ -310,14 +310,14 @@ var (
 )
 
 // SchemaOf describes responses that are Go values, so that they are not written
-// twice: an object has the members of its struct and no other; those with
+// twice: an object has the fields of its struct and no other; those with
 // omitempty may be absent, pointers may be null. The tags doc and enum count.
 func SchemaOf[T any]() Schema { return schemaOf(reflect.TypeFor[T](), "", bound.Bound{}) }
 
 // SchemaOfType is SchemaOf for a type that is not known when this is compiled.
 func SchemaOfType(t reflect.Type) Schema { return schemaOf(t, "", bound.Bound{}) }
 
-// MergeSchemas describes objects that have the members of all of several schemas of
+// MergeSchemas describes objects that have the fields of all of several schemas of
 // SchemaOf.
 func MergeSchemas(objects ...Schema) Schema {
 	props, required := map[string]Schema{}, []string{}

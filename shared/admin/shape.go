@@ -21,7 +21,7 @@ type Item[T any] struct {
 	Form *T
 }
 
-// ComputedField is a member of responses that is computed. Where a field has the same name, it
+// ComputedField is a field of responses that is computed. Where a field has the same name, it
 // changes how that field is shown.
 type ComputedField[T any] struct {
 	Field
@@ -30,7 +30,7 @@ type ComputedField[T any] struct {
 	Value func(c *Call, it Item[T]) any
 }
 
-// showing is what makes a member of a record's answer.
+// showing is what makes a field of a record's answer.
 type showing func(c *Call, it stored, body map[string]json.RawMessage) any
 
 // stored is an Item of any type: what does not depend on the type is compiled once, and not
@@ -51,7 +51,7 @@ func (sh ComputedField[T]) showing() showing {
 	}
 }
 
-// shape is how the records of a collection look in responses. Their members and the schema of
+// shape is how the records of a collection look in responses. Their fields and the schema of
 // both come from one list.
 type shape struct {
 	object  string
@@ -83,7 +83,7 @@ func (s *shape) markRead(fields []Field) {
 	}
 }
 
-// fields are the members of bodies, as responses have them.
+// fields are the fields of bodies, as responses have them.
 func (s *shape) fields(fields []Field) {
 	for i := range fields {
 		f := fields[i]
@@ -145,7 +145,7 @@ func orNull[V any](v V, null bool) any {
 	return v
 }
 
-// put adds a member, or replaces the one of its name.
+// put adds a field, or replaces the one of its name.
 func (s *shape) put(f Field, value showing) {
 	m := shownMember{f, value}
 	if n := slices.IndexFunc(s.members, func(o shownMember) bool { return o.Name == f.Name }); n >= 0 {
@@ -155,7 +155,7 @@ func (s *shape) put(f Field, value showing) {
 	s.members = append(s.members, m)
 }
 
-// maskedMember is the member of a stored form that holds the masked forms of
+// maskedMember is the field of a stored form that holds the masked forms of
 // its secrets: map[string]string, by field.
 const maskedMember = "masked"
 
@@ -258,7 +258,7 @@ func (s *shape) schema(list bool) Schema {
 	return Schema{"type": "object", "properties": props, "required": required, "additionalProperties": false}
 }
 
-// pick is the schema of a response that has some of the members only.
+// pick is the schema of a response that has some of the fields only.
 func (s *shape) pick(names []string) Schema {
 	whole := s.schema(false)
 	props := map[string]Schema{}

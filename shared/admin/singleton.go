@@ -34,7 +34,7 @@ type Singleton[T any] struct {
 	// Changed gets the stored fields before and after a change of the organization's, and may
 	// add to the latter and stage other changes; may be nil.
 	Changed func(c *Call, tx *resource.Tx, was, now map[string]json.RawMessage) error
-	// Guard sees the effective members before and after a change by a caller, of the
+	// Guard sees the effective fields before and after a change by a caller, of the
 	// organization or of one workspace, and rejects what the caller may not give; nil: nothing.
 	Guard     func(c *Call, was, now map[string]json.RawMessage) error
 	Overrides *Overrides[T]
@@ -95,7 +95,7 @@ func membersOf(v any) (map[string]json.RawMessage, error) {
 	return out, json.Unmarshal(raw, &out)
 }
 
-// members are the schemas of a response's members.
+// members are the schemas of a response's fields.
 func (s *Singleton[T]) members(sections []Field) map[string]Schema {
 	members := map[string]Schema{"object": listOf(s.Object), "organisation_id": stringSchema, "last_updated_at": timeSchema}
 	for i := range sections {
@@ -104,7 +104,7 @@ func (s *Singleton[T]) members(sections []Field) map[string]Schema {
 	return members
 }
 
-// paths name the stored members of sections in rejections and origins.
+// paths name the stored fields of sections in rejections and origins.
 func paths(sections []Field) map[string]string {
 	out := map[string]string{}
 	for i := range sections {
@@ -116,7 +116,7 @@ func paths(sections []Field) map[string]string {
 	return out
 }
 
-// settings are stored settings: the record and the members that it holds.
+// settings are stored settings: the record and the fields that it holds.
 type settings struct {
 	rec  resource.Record
 	body map[string]json.RawMessage // of the record

@@ -185,7 +185,7 @@ func (s *Singleton[T]) withoutInherited(c *Call, own, effective map[string]json.
 		}
 		raw, err := json.Marshal(fields.raw)
 		if err != nil {
-			return c.Body // its members are JSON
+			return c.Body // its fields are JSON
 		}
 		out[section.Name] = raw
 	}

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/fault/hint"
 )
 
-// lenientHeader lets a request contain members and query parameters that its route does not
+// lenientHeader lets a request contain fields and query parameters that its route does not
 // know. They are ignored. The setting api_settings.lenient of an organization does the same
 // for all requests.
 const lenientHeader = "X-Gateway-Lenient"
@@ -26,7 +26,7 @@ func (r *Route) foreign() bool {
 	return r.Rejections != nil || r.Unparsed || slices.Contains(r.Consumes, formType)
 }
 
-// rejectUnknown adds the members of the bodies and the query parameters that the route does
+// rejectUnknown adds the fields of the bodies and the query parameters that the route does
 // not know to p, unless the request or the organization is lenient. Public routes may have
 // any query: browsers and identity providers call them with parameters of their own.
 func rejectUnknown(c *Call, bodies []map[string]json.RawMessage, p *problems) error {
@@ -97,7 +97,7 @@ func declares(c *Call, name, value string, fields []Field) bool {
 	return false
 }
 
-// echoes reports whether a member of an update is one that a GET of the same path responds
+// echoes reports whether a field of an update is one that a GET of the same path responds
 // with, so that its response can be sent back.
 func echoes(c *Call, name string) bool {
 	if c.Route.Method != "PUT" && c.Route.Method != "PATCH" || c.reads == nil {

@@ -47,7 +47,7 @@ func (v Values) Decode(name string, dst any) error {
 	return nil
 }
 
-// ValuesOf are the members of an object that has passed its description.
+// ValuesOf are the fields of an object that has passed its description.
 func ValuesOf(members map[string]json.RawMessage) Values { return Values{members} }
 
 // Object reads an object; ok is false when it is absent or null.
@@ -298,7 +298,7 @@ func decodeIsNumber(raw json.RawMessage) bool {
 	return ok
 }
 
-// Merge gives v with the members of in over its own: null is the zero value.
+// Merge gives v with the fields of in over its own: null is the zero value.
 func Merge[V any](v V, in Values) (V, error) {
 	var out V
 	whole, err := json.Marshal(v)

@@ -25,7 +25,7 @@ type Versions[T any] struct {
 	// Unversioned are those of Of that make no version when they come alone: they change the
 	// published content, and its version too.
 	Unversioned []string
-	// Computed are members of the entries of the list, beside or in place of those
+	// Computed are fields of the entries of the list, beside or in place of those
 	// of the resource.
 	Computed []ComputedField[T]
 	Paging   Paging

@@ -10,7 +10,7 @@ import (
 )
 
 // entryShape is the shape of a version in the list: the resource with the
-// members of Shown.
+// fields of Shown.
 func (h *history[T]) entryShape() *shape {
 	entry := *h.m.shape
 	entry.members = slices.Clone(entry.members)

@@ -11,12 +11,12 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-// exactArguments are arguments that break when numbers become floats, when members are
+// exactArguments are arguments that break when numbers become floats, when fields are
 // sorted, or when text is escaped in another way.
 const exactArguments = `{"zeta":12345678901234567890,"small":0.10000000000000000001,"alpha":{"b":[1,2],"a":-0},"text":"é \u2028 \"x\""}`
 
 // TestArgumentsAndNamesAreExact: the arguments of a call reach every client, and go back to
-// every provider, with their numbers and the order of their members. A tool whose name a
+// every provider, with their numbers and the order of their fields. A tool whose name a
 // provider does not accept keeps its name for the client.
 func TestArgumentsAndNamesAreExact(t *testing.T) {
 	const name = "files.read: é"

@@ -58,7 +58,7 @@ type loopClient struct {
 	dialect string
 	strict  bool // of OpenAI clients: nothing but the shape itself comes back
 	head    string
-	list    string // the member that holds the conversation
+	list    string // the field that holds the conversation
 	turn    func(t *testing.T, a *answered, stream bool) string
 	results string
 }

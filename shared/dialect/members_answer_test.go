@@ -18,7 +18,7 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-// baseResponse is a response to which a member is added.
+// baseResponse is a response to which a field is added.
 func baseResponse() *chat.Response {
 	return &chat.Response{
 		ID: "a-1", Model: "m", Created: 1750000000,
@@ -52,11 +52,11 @@ func cited(source string) func(r *chat.Response) {
 	return func(r *chat.Response) { r.Choices[0].Parts[0].Citations = json.RawMessage("[" + source + "]") }
 }
 
-// change is a response without a member and with it.
+// change is a response without a field and with it.
 type change struct{ without, with func(r *chat.Response) }
 
-// answers sets one member of a response to a value that cannot be mistaken for its absence.
-// A member with several meanings has several lines.
+// answers sets one field of a response to a value that cannot be mistaken for its absence.
+// A field with several meanings has several lines.
 var answers = map[string]change{
 	"Response.ID":      {with: func(r *chat.Response) { r.ID = "a-2" }},
 	"Response.Model":   {with: func(r *chat.Response) { r.Model = "m-2" }},
@@ -101,7 +101,7 @@ var answers = map[string]change{
 	"ToolCall.Signature":      {without: calls(), with: func(r *chat.Response) { r.Choices[0].Parts[1].Call.Signature = "c2ln" }},
 }
 
-// unreported are the members that the report does not mention: those that other members repeat,
+// unreported are the fields that the report does not mention: those that other fields repeat,
 // those that the gateway itself makes, and those that only requests have.
 var unreported = map[string]string{
 	"Response.Created":       "the gateway dates answers itself",
@@ -116,7 +116,7 @@ var unreported = map[string]string{
 	"ToolCall.Custom": "tells how the arguments are to be read",
 }
 
-// notStreamed are the members that no step of a stream has.
+// notStreamed are the fields that no step of a stream has.
 var notStreamed = []string{"Response.SystemFingerprint", "Response.ServiceTier", "Response.ReportedTotal", "Response.Billed"}
 
 // writers are all shapes in which clients are answered.
@@ -147,8 +147,8 @@ func written(d chat.ResponseWriter, r *chat.Response, o chat.Options, stream boo
 	return out, loss.Paths()
 }
 
-// TestNoMemberOfAnAnswerIsDroppedInSilence goes through the members of a response, whole and
-// streamed. Each member alone changes every client's response, or the report names it; never
+// TestNoMemberOfAnAnswerIsDroppedInSilence goes through the fields of a response, whole and
+// streamed. Each field alone changes every client's response, or the report names it; never
 // both.
 func TestNoMemberOfAnAnswerIsDroppedInSilence(t *testing.T) {
 	t.Parallel()

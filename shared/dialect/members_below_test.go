@@ -84,11 +84,11 @@ func inlineText(r *chat.Request) {
 }
 func inlineAudio(r *chat.Request) { media(chat.Media{Data: "AAAA", Format: "wav"})(r) }
 
-// requestPair is a request without a member and with it.
+// requestPair is a request without a field and with it.
 type requestPair struct{ without, with func(r *chat.Request) }
 
-// nested sets one member below a request to a value that cannot be mistaken for its
-// absence. A member with several meanings has several lines.
+// nested sets one field below a request to a value that cannot be mistaken for its
+// absence. A field with several meanings has several lines.
 var nested = map[string]requestPair{
 	"Message.Role": {with: func(r *chat.Request) {
 		r.Messages = append([]chat.Message{{Role: chat.System, At: -1, IsString: true, Parts: []chat.Part{{Kind: chat.Text, Text: "be kind"}}}}, r.Messages...)
@@ -181,7 +181,7 @@ var nested = map[string]requestPair{
 	"Reasoning.Display":     {without: func(r *chat.Request) { r.Reasoning.Thinking = chat.ThinkingAdaptive }, with: func(r *chat.Request) { r.Reasoning.Display = "omitted" }},
 }
 
-// untested are the members below a request of which nothing is tested separately.
+// untested are the fields below a request of which nothing is tested separately.
 var untested = map[string]string{
 	"Message.At": "a place", "Message.IsString": "how the content was written", "Part.At": "a place", "Part.Type": "of Raw", "Part.Origin": "of a signature",
 	"ToolResult.CallID": "tried with ToolCall.ID", "ToolResult.Name": "the call says it too", "ToolResult.Plain": "how the content was written",
@@ -190,14 +190,14 @@ var untested = map[string]string{
 	"Completion.Echo": "the gateway writes the prompt in front of the answer",
 }
 
-// without are the members that wires do without: the providers, or all.
+// without are the fields that wires do without: the providers, or all.
 var without = map[string]struct{ why, providers string }{
 	"Format.Name":   {"a label, which the shapes that have it demand", ""},
 	"Format.Strict": {"who has no word for it holds to every schema, or the report says that the format is asked for in words", ""},
 	"ToolCall.ID":   {"a result brings its call", "oci"},
 }
 
-// lastName is where a member of nested stands, up to its own name.
+// lastName is where a field of nested stands, up to its own name.
 func lastName(member string) string {
 	for prefix, at := range map[string]string{
 		"Tool.": "tools[0]", "ToolChoice.": "tools[0]", "Reasoning.": "thinking", "ToolCall.": "messages[1].tool_calls[0]", "Part.Cache of a call": "messages[1].tool_calls[0]",
@@ -214,8 +214,8 @@ func lastName(member string) string {
 // different bodies.
 var makers = map[string]string{"command-r": "cohere", "cohere.command-r": "cohere", "anthropic.claude": "anthropic", "amazon.nova": "amazon", "meta.llama": "meta", "mistral.x": "mistral", "unknown": ""}
 
-// TestNoMemberBelowARequestIsDroppedInSilence goes through the members below a request.
-// Each member alone changes every provider's body, or the report names it or what it
+// TestNoMemberBelowARequestIsDroppedInSilence goes through the fields below a request.
+// Each field alone changes every provider's body, or the report names it or what it
 // belongs to, or the request is rejected because of it.
 func TestNoMemberBelowARequestIsDroppedInSilence(t *testing.T) {
 	t.Parallel()

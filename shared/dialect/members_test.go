@@ -12,7 +12,7 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-// baseRequest is a request of two turns with a tool, to which a member is added.
+// baseRequest is a request of two turns with a tool, to which a field is added.
 func baseRequest(provider string) *chat.Request {
 	r := &chat.Request{
 		Dialect: "test", Model: "command-r", MaxTokens: chat.Some[int64](5000), MaxTokensField: "max_tokens",
@@ -25,7 +25,7 @@ func baseRequest(provider string) *chat.Request {
 	return r
 }
 
-// setters sets one member of a request to what cannot be taken for its absence.
+// setters sets one field of a request to what cannot be taken for its absence.
 var setters = map[string]func(r *chat.Request){
 	"Model": func(r *chat.Request) { r.Model = "command-r-plus" },
 	"Messages": func(r *chat.Request) {
@@ -63,7 +63,7 @@ var setters = map[string]func(r *chat.Request){
 	"UnknownFields":    func(r *chat.Request) { r.UnknownFields = []string{"messages[0].mood"} },
 }
 
-// byAddress are the members that are in the address of the call for some providers, or that
+// byAddress are the fields that are in the address of the call for some providers, or that
 // do not concern the model.
 var byAddress = map[string]bool{"Model": true, "Stream": true, "IncludeUsage": true}
 
@@ -71,8 +71,8 @@ func tools() []chat.Tool {
 	return []chat.Tool{{Name: "f", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`)}}
 }
 
-// TestNoMemberIsDroppedInSilence goes through the members of a request. Each is named in
-// chat.Members. Each member alone changes every provider's body, or the report names it,
+// TestNoMemberIsDroppedInSilence goes through the fields of a request. Each is named in
+// chat.Members. Each field alone changes every provider's body, or the report names it,
 // or the request is rejected because of it.
 func TestNoMemberIsDroppedInSilence(t *testing.T) {
 	t.Parallel()

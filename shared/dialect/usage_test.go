@@ -71,7 +71,7 @@ func TestUsageOfEveryPair(t *testing.T) {
 					whole, streamed := play(t, client, provider, s, 0, chat.Traits{}, o)
 					want := c.want
 					if client == "anthropic" {
-						want.reasoned = 0 // the shape has no member for it
+						want.reasoned = 0 // the shape has no field for it
 					} else {
 						want.written = 0
 					}

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/testkit/golden"
 )
 
-// TestWordsThatAreNotKnownPass sends values of enumerated members that no table has: no
+// TestWordsThatAreNotKnownPass sends values of enumerated fields that no table has: no
 // check rejects them, and a translation takes the closest value and says so.
 func TestWordsThatAreNotKnownPass(t *testing.T) {
 	const tools = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}]`

@@ -247,10 +247,10 @@ type RawJSON struct {
 	Actions json.RawMessage `json:"actions,omitempty"`
 }
 
-// checkMembers are the members of a check that reads repeat.
+// checkMembers are the fields of a check that reads repeat.
 var checkMembers = []string{"id", "name", "is_enabled", "forward_headers"}
 
-// Echo returns the checks that a client sent, with the members that it sent and the
+// Echo returns the checks that a client sent, with the fields that it sent and the
 // parameters of the masked ones. raw has passed ParseChecks.
 func Echo(raw json.RawMessage, masked []Applied) (json.RawMessage, error) {
 	var sent []map[string]json.RawMessage

@@ -10,20 +10,20 @@ import (
 	"gateway/shared/wire"
 )
 
-// Request is what a caller sends for a prompt: its variables, and members of the body that
+// Request is what a caller sends for a prompt: its variables, and fields of the body that
 // replace the prompt's own.
 type Request struct {
 	Variables map[string]any
 	root      []member
 }
 
-// member is a member of a body; value is its JSON.
+// member is a field of a body; value is its JSON.
 type member struct {
 	name  string
 	value []byte
 }
 
-// notSent are members of a caller's body that never go to a provider: they concern the
+// notSent are fields of a caller's body that never go to a provider: they concern the
 // prompt, or are only shown in its description.
 var notSent = []string{"variables", "hyperparameters", "prompt_id", "promptId"}
 
@@ -79,7 +79,7 @@ func (q *Request) has(name string) bool {
 	return slices.ContainsFunc(q.root, func(m member) bool { return m.name == name && !wire.IsNull(m.value) })
 }
 
-// Text is a member of the caller's body that is a text; "" for anything else.
+// Text is a field of the caller's body that is a text; "" for anything else.
 func (q *Request) Text(name string) (text string) {
 	for _, m := range q.root {
 		if m.name == name && json.Unmarshal(m.value, &text) != nil {
@@ -89,12 +89,12 @@ func (q *Request) Text(name string) (text string) {
 	return text
 }
 
-// instead are pairs of members that exclude each other: the caller's member replaces the
-// saved member of the other name.
+// instead are pairs of fields that exclude each other: the caller's field replaces the
+// saved field of the other name.
 var instead = map[string]string{"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
 // Body is the body for the provider: saved parameters, model, tools and the filled-in
-// template, overridden by the caller's own members. Saved parameters that are null are left
+// template, overridden by the caller's own fields. Saved parameters that are null are left
 // out, and so is whatever the caller sets to null. Only the caller decides whether the
 // response is a stream. The error is a *fault.Fault about the template or the variables.
 func (s *Saved) Body(q *Request, partials Partials) ([]byte, error) {
@@ -167,7 +167,7 @@ func (w *writer) member(name string, value []byte) {
 	w.out = append(w.out, value...)
 }
 
-// members are the members of a body that come from the prompt itself, except its template:
+// members are the fields of a body that come from the prompt itself, except its template:
 // the model first, which may be empty.
 func (p *Prompt) members() (all []member, size int) {
 	var model []byte

@@ -190,7 +190,7 @@ func asTextMap(field string, value any) (map[string]string, error) {
 	return texts, nil
 }
 
-// asDeployments reads Azure deployments, with the member names of an integration or of a
+// asDeployments reads Azure deployments, with the field names of an integration or of a
 // config target.
 func asDeployments(field string, value any) ([]Deployment, error) {
 	list, ok := value.([]any)

@@ -145,7 +145,7 @@ func newGoogleCloud(t *testing.T) *googleCloud {
 }
 
 // externalJSON is a configuration file of a pool that trusts an identity provider;
-// more are further members.
+// more are further fields.
 func externalJSON(source, more string) string {
 	return `{"type":"external_account","audience":"` + poolOIDC + `","subject_token_type":"urn:ietf:params:oauth:token-type:jwt","token_url":"https://sts.googleapis.com/v1/token","credential_source":` + source + more + `}`
 }

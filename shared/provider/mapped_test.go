@@ -276,7 +276,7 @@ func TestSecretsOfVault(t *testing.T) {
 	}
 	h.reads(t, of("secret/data/app/openai"), "key", "", "sk-v2")
 	h.reads(t, of("secret/app/openai"), "key", "", "sk-v2") // as the command line names it
-	h.reads(t, of("/kv1/openai/"), "", "", "sk-v1")         // of one member
+	h.reads(t, of("/kv1/openai/"), "", "", "sk-v1")         // of one field
 	h.reads(t, of("kv1/openai"), "", "json", `{"only":"sk-v1"}`)
 	h.reads(t, of("kv1/data"), "third", "", "t")
 	v, _, err := h.Value(context.Background(), of("secret/data/app/openai"))

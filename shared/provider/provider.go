@@ -78,12 +78,12 @@ type Quirks struct {
 	RequiredIsAny bool     // writes tool_choice "required" as "any"
 	CacheControl  bool     // takes cache markers on parts
 	ObjectOnly    bool     // takes response_format json_object, but not json_schema
-	NoUnknown     bool     // rejects members that are not in its reference
-	Rename        []Rename // members with another name
-	Drop          []string // members that it rejects
+	NoUnknown     bool     // rejects fields that are not in its reference
+	Rename        []Rename // fields with another name
+	Drop          []string // fields that it rejects
 }
 
-// Rename is a body member that a host knows by another name.
+// Rename is a body field that a host knows by another name.
 type Rename struct{ From, To string }
 
 var byID = func() map[string]*Provider {
@@ -229,7 +229,7 @@ func (p Proofs) AzureToken(ctx context.Context, auth map[string]string, resource
 
 // Adapt changes a body of the OpenAI chat dialect where the host differs from OpenAI, and
 // leaves every other byte. The result is body itself when nothing had to change. dropped
-// names the members that were omitted, for the report to the caller. body is a checked
+// names the fields that were omitted, for the report to the caller. body is a checked
 // JSON object.
 func (p *Provider) Adapt(body []byte) (adapted []byte, dropped []string) {
 	q := &p.Quirks
@@ -257,7 +257,7 @@ func (q *Quirks) renames() []Rename {
 	return append(q.Rename[:len(q.Rename):len(q.Rename)], Rename{"max_completion_tokens", "max_tokens"})
 }
 
-// members makes the edits of top-level members. If a body has both max_tokens and
+// members makes the edits of top-level fields. If a body has both max_tokens and
 // max_completion_tokens, the latter wins.
 func (q *Quirks) members(body []byte, renames []Rename) (edits []wire.Edit, dropped []string) {
 	var keys []string

@@ -165,7 +165,7 @@ func TokenOf(dst []string, header string) []string {
 	return dst
 }
 
-// membersOf appends the secret members of a key file.
+// membersOf appends the secret fields of a key file.
 func membersOf(dst []string, file string) []string {
 	var m struct {
 		Key string `json:"private_key"`

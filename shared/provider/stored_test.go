@@ -47,7 +47,7 @@ func TestEveryFieldIsSortedIntoCredentialsAndAddresses(t *testing.T) {
 	}
 }
 
-// The members that hold parts of credentials: a new one must be added to the rule, and to
+// The fields that hold parts of credentials: a new one must be added to the rule, and to
 // what is masked.
 func TestCredentialsAndTargetsHaveNoUnknownMembers(t *testing.T) {
 	t.Parallel()

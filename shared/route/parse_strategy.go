@@ -13,7 +13,7 @@ import (
 func parseStrategy(r *reader, v value, breaker *value) *Strategy {
 	s := &Strategy{Measure: MeasureRule{Floor: DefaultFloor, TieBreak: TieByWeight}}
 	var mode, hedge value
-	var measured []value // members that only modes with figures have
+	var measured []value // fields that only modes with figures have
 	explored := false
 	r.members(v, func(key string, v value) {
 		switch key {

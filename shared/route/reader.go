@@ -44,7 +44,7 @@ func (r *reader) is(v value, kind wire.Kind) bool {
 	return false
 }
 
-// members visits the members of an object that are not null.
+// members visits the fields of an object that are not null.
 func (r *reader) members(v value, visit func(key string, v value)) {
 	if !r.is(v, wire.KindObject) {
 		return

@@ -14,7 +14,7 @@ import (
 
 // AppendCanonical appends the canonical form of a JSON value, which is signed: RFC 8785.
 // Numbers are written as ECMAScript writes them, so an integer beyond 2^53 loses digits.
-// The text must have been checked to be JSON in which no member comes twice.
+// The text must have been checked to be JSON in which no field comes twice.
 func AppendCanonical(dst []byte, raw []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -52,7 +52,7 @@ func appendCanonical(dst []byte, v any) (_ []byte, err error) {
 	return dst, fmt.Errorf("wire: %T is not JSON", v)
 }
 
-// appendCanonicalObject orders members by the UTF-16 units of their names.
+// appendCanonicalObject orders fields by the UTF-16 units of their names.
 func appendCanonicalObject(dst []byte, members map[string]any) (_ []byte, err error) {
 	type member struct {
 		name  string
@@ -105,7 +105,7 @@ func appendCanonicalString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// member is one member of an object, or an element of an array with index n
+// member is one field of an object, or an element of an array with index n
 // and no key.
 type member struct {
 	key, value Span

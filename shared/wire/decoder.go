@@ -25,7 +25,7 @@ import (
 //	return d.End()
 //
 // The first error stays: every later read gives a zero value and the loops
-// end. It is a *fault.Fault (400) that names the JSON path. A member that the
+// end. It is a *fault.Fault (400) that names the JSON path. A field that the
 // loop did not read is skipped; so is the rest of a value after a break.
 type Decoder struct {
 	b       []byte
@@ -353,7 +353,7 @@ func (d *Decoder) enter(kind Kind) bool {
 	return true
 }
 
-// more moves to the next member and reports whether there is one. At the closing bracket it
+// more moves to the next field and reports whether there is one. At the closing bracket it
 // leaves the container.
 func (d *Decoder) more(closing byte, first bool) bool {
 	if d.err != nil {

@@ -129,7 +129,7 @@ func decodeAny(t interface{ Fatal(...any) }, s string) any {
 }
 
 // FuzzSplice deletes, sets and inserts keys of any accepted body: the result
-// is a body of the same other members.
+// is a body of the same other fields.
 func FuzzSplice(f *testing.F) {
 	for _, s := range walkSeeds {
 		f.Add([]byte(s), byte(7))

@@ -14,7 +14,7 @@ import (
 func RepairTruncated(body []byte) (repaired []byte, open []string) {
 	type level struct {
 		closer byte
-		name   []byte // of the member that holds the next value
+		name   []byte // of the field that holds the next value
 	}
 	var stack []level
 	start := skip(body, 0)
@@ -22,7 +22,7 @@ func RepairTruncated(body []byte) (repaired []byte, open []string) {
 		return nil, nil
 	}
 	safe := start // everything before it is complete
-	name := false // the next string names a member
+	name := false // the next string names a field
 	end := []byte(nil)
 scan:
 	for i := start; i < len(body); i++ {

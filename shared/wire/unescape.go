@@ -9,7 +9,7 @@ import (
 )
 
 // AppendUnquoted appends the text of raw, a checked JSON string with its quotes, to dst. A
-// lone surrogate and bytes that are not UTF-8 become U+FFFD. An absent member (nil) has no
+// lone surrogate and bytes that are not UTF-8 become U+FFFD. An absent field (nil) has no
 // text.
 func AppendUnquoted(dst, raw []byte) []byte {
 	if len(raw) < 2 {
@@ -146,7 +146,7 @@ const (
 
 // ParseBaggage reads the pairs of a W3C baggage header into metadata: names as they are,
 // values percent-decoded and cut to MaxMetadataValue characters. Properties after ';' and
-// malformed members are omitted. If two members have the same name, the last one wins.
+// malformed fields are omitted. If two fields have the same name, the last one wins.
 // nil when there is no pair.
 func ParseBaggage(header string) map[string]string {
 	if len(header) > maxBaggageBytes {

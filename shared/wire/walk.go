@@ -315,7 +315,7 @@ func DeleteKey(w *Walk, index int) Edit {
 	return Delete(Span{w.Keys[index].Start, w.Spans[index].End})
 }
 
-// Delete removes a member of an object (from its key to its value) or an
+// Delete removes a field of an object (from its key to its value) or an
 // element of an array, with the comma that it leaves over.
 func Delete(member Span) Edit { return Edit{Span: member, kind: editDelete} }
 
@@ -367,7 +367,7 @@ func Splice(dst, body []byte, edits ...Edit) []byte {
 	return append(dst, body[at:]...)
 }
 
-// lastInsert reports whether edits[0] adds the last member of its object, so
+// lastInsert reports whether edits[0] adds the last field of its object, so
 // that no comma may follow.
 func lastInsert(body []byte, edits []Edit) bool {
 	at := edits[0].Span.Start
@@ -378,8 +378,8 @@ func lastInsert(body []byte, edits []Edit) bool {
 	return next < len(body) && body[next] == '}'
 }
 
-// dropComma removes the comma that follows a member deleted up to at, or the
-// one already written before it when the member was the last.
+// dropComma removes the comma that follows a field deleted up to at, or the
+// one already written before it when the field was the last.
 func dropComma(dst, body []byte, at int) ([]byte, int) {
 	next := skipSpace(body, at)
 	if next < len(body) && body[next] == ',' {

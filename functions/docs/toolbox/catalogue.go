@@ -46,7 +46,7 @@ const bodyName = "body"
 // Reads reports whether the tool is read-only.
 func (t *Tool) Reads() bool { return t.Method == "GET" }
 
-// operation is an operation of the document, with the members that matter here.
+// operation is an operation of the document, with the fields that matter here.
 type operation struct {
 	ID         string           `json:"operationId"`
 	Summary    string           `json:"summary"`

@@ -25,7 +25,7 @@ func (Complete) Name() string { return "ai21.complete" }
 // maxResults is how many responses one request gives.
 const maxResults = 16
 
-// passed are members that only this provider knows.
+// passed are fields that only this provider knows.
 var passed = []string{"minTokens", "countPenalty", "topKReturn", "logitBias", "epoch"}
 
 // EncodeRequest implements chat.RequestWriter.

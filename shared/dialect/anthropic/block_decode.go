@@ -164,7 +164,7 @@ func (q *requestDecoder) resultContent(result *chat.ToolResult) error {
 	return nil
 }
 
-// rules are the members of a body that are tested, in the order of the walk's
+// rules are the fields of a body that are tested, in the order of the walk's
 // keys.
 var rules = []struct {
 	key  string

@@ -63,7 +63,7 @@ func (f *filter) End() []byte {
 	return append(bytes.TrimRight(append([]byte(nil), e.Raw...), "\r\n"), "\n\n"...)
 }
 
-// textMembers are the members of a delta that are output; a signature is not.
+// textMembers are the fields of a delta that are output; a signature is not.
 var textMembers = [...][]byte{[]byte(`"text":`), []byte(`"partial_json":`), []byte(`"thinking":`)}
 
 // deltaLen measures the text, tool arguments or reasoning of a delta event.

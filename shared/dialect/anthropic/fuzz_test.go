@@ -13,7 +13,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// carried says where a member of an OpenAI request is in an Anthropic request;
+// carried says where a field of an OpenAI request is in an Anthropic request;
 // several places are alternatives. Members that are not here must be reported.
 var carried = map[string][]string{
 	"model": {"model"}, "messages": {"messages", "system"}, "max_tokens": {"max_tokens"}, "max_completion_tokens": {"max_tokens"},
@@ -24,7 +24,7 @@ var carried = map[string][]string{
 }
 
 // FuzzRequest decodes a chat request and encodes it for the other dialect: no
-// panic, only faults below 500, strict JSON, and no member vanishes unreported.
+// panic, only faults below 500, strict JSON, and no field vanishes unreported.
 func FuzzRequest(f *testing.F) {
 	golden.Seeds(f, "openai-anthropic", "request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -66,7 +66,7 @@ func FuzzMessagesRequest(f *testing.F) {
 	})
 }
 
-// carriedBack says where a member of a messages request is in a chat request.
+// carriedBack says where a field of a messages request is in a chat request.
 var carriedBack = map[string][]string{
 	"model": {"model"}, "messages": {"messages"}, "system": {"messages"}, "max_tokens": {"max_completion_tokens", "max_tokens"},
 	"stop_sequences": {"stop"}, "stream": {"stream"}, "temperature": {"temperature"}, "top_p": {"top_p"}, "tools": {"tools"},

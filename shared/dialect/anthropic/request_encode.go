@@ -233,7 +233,7 @@ func serviceTier(e *requestEncoder) {
 	}
 }
 
-// extra passes members of this dialect on when the client speaks it.
+// extra passes fields of this dialect on when the client speaks it.
 func extra(e *requestEncoder) {
 	for _, x := range e.r.Extra {
 		if e.r.Dialect == name {

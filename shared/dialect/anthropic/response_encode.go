@@ -214,7 +214,7 @@ func (Messages) Support(*chat.Options) chat.ResponseSupport {
 	}
 }
 
-// clientNames are the client's names of members that encoders name otherwise.
+// clientNames are the client's names of fields that encoders name otherwise.
 var clientNames = map[string]string{
 	"user": "metadata.user_id", "stop": "stop_sequences", "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
 	"reasoning_effort": "output_config.effort", "response_format": "output_config.format",
@@ -225,7 +225,7 @@ var clientNames = map[string]string{
 // encoders use for something else.
 const ownOnly = "messages."
 
-// extraName is the name in Request.Extra of the member key.
+// extraName is the name in Request.Extra of the field key.
 func extraName(key []byte) string {
 	if _, taken := clientNames[string(key)]; taken {
 		return ownOnly + string(key)

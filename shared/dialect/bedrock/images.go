@@ -96,7 +96,7 @@ func (r *imageRequest) lose(loss *chat.Loss, carried ...string) {
 	}
 }
 
-// pass writes extra members under the provider's names; the list alternates between the
+// pass writes extra fields under the provider's names; the list alternates between the
 // client's name and the provider's name.
 func (r *imageRequest) pass(o *upstream.Object, pairs ...string) {
 	for _, x := range r.extra {

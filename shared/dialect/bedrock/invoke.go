@@ -64,7 +64,7 @@ const (
 	maxJurassicTokens     = 8191
 )
 
-// commandMembers are members that only Command models know.
+// commandMembers are fields that only Command models know.
 var commandMembers = []string{"truncate", "return_likelihoods"}
 
 // encodeCommand writes the body of a Command model. A stream must be requested in the
@@ -97,7 +97,7 @@ func encodeCommand(o *upstream.Object, r *chat.Request, loss *chat.Loss) error {
 	return nil
 }
 
-// jurassicMembers are members that only Jurassic models know.
+// jurassicMembers are fields that only Jurassic models know.
 var jurassicMembers = []string{"countPenalty"}
 
 // encodeJurassic writes the body of a Jurassic model.

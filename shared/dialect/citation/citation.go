@@ -78,7 +78,7 @@ func Read(raw []byte) Citation {
 	return c
 }
 
-// member reads a member that several shapes have.
+// member reads a field that several shapes have.
 func (c *Citation) member(name string, d *wire.Decoder) {
 	switch name {
 	case "url":

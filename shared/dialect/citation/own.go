@@ -67,7 +67,7 @@ func Unsigned(body []byte) (out []byte, left []string) {
 	return wire.Splice(make([]byte, 0, len(body)), body, edits...), left
 }
 
-// mayCite looks for the member that only citations of a search have. It searches for the
+// mayCite looks for the field that only citations of a search have. It searches for the
 // end of the name first, because that is rare and long bodies are searched in every
 // request.
 func mayCite(body []byte) bool {

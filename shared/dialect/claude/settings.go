@@ -81,7 +81,7 @@ type JSON uint8
 // The ways; the zero value is plain text.
 const (
 	NoJSON         JSON = iota
-	Native              // by a member of the wire
+	Native              // by a field of the wire
 	ByTool              // by the hidden tool
 	SchemaInPrompt      // by a sentence in the system prompt
 )

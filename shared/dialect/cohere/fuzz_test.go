@@ -12,7 +12,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// carriedToCohere says where a member of an OpenAI request is in a request to Cohere.
+// carriedToCohere says where a field of an OpenAI request is in a request to Cohere.
 var carriedToCohere = map[string][]string{
 	"model": {"model"}, "messages": {"messages"}, "max_tokens": {"max_tokens"}, "max_completion_tokens": {"max_tokens"},
 	"temperature": {"temperature"}, "top_p": {"p"}, "top_k": {"k"}, "stop": {"stop_sequences"}, "stream": {"stream"}, "seed": {"seed"},
@@ -22,7 +22,7 @@ var carriedToCohere = map[string][]string{
 	"strict_tools": {"strict_tools"}, "priority": {"priority"}, "k": {"k"}, "p": {"p"}, "logprobs": {"logprobs"},
 }
 
-// silentOnCohere are members that may be omitted without a word.
+// silentOnCohere are fields that may be omitted without a word.
 func silentOnCohere(name string, r *chat.Request) bool {
 	g := r.Reasoning
 	switch name {
@@ -40,7 +40,7 @@ func silentOnCohere(name string, r *chat.Request) bool {
 	return golden.SilentInChat(name, r)
 }
 
-// FuzzRequest sends a chat to Cohere: no panic, strict JSON, no member vanishes
+// FuzzRequest sends a chat to Cohere: no panic, strict JSON, no field vanishes
 // unreported, and what was written reads back and writes the same.
 func FuzzRequest(f *testing.F) {
 	golden.Seeds(f, "openai-cohere", "request.json")
@@ -59,7 +59,7 @@ func FuzzRequest(f *testing.F) {
 			}
 			again, err := cohere.Chat{}.DecodeRequest(up)
 			if golden.NotFault(t, err) {
-				continue // members that are forwarded unchanged may be of any kind
+				continue // fields that are forwarded unchanged may be of any kind
 			}
 			_, err = openai.Chat{}.EncodeRequest(nil, again, &chat.Traits{}, &chat.Loss{})
 			golden.NotFault(t, err)

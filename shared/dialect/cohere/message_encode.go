@@ -11,7 +11,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// documents writes the documents that the model may cite: the request's own member, and the
+// documents writes the documents that the model may cite: the request's own field, and the
 // texts that the user's messages hold as files.
 func documents(e *requestEncoder) error {
 	start := len(e.B)

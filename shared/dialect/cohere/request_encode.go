@@ -27,7 +27,7 @@ type requestEncoder struct {
 	loss *chat.Loss
 }
 
-// passed are members that clients of other dialects may use in Cohere's form.
+// passed are fields that clients of other dialects may use in Cohere's form.
 var passed = []string{"documents", "citation_options", "safety_mode", "strict_tools", "priority", "k", "p"}
 
 func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
@@ -275,7 +275,7 @@ func tool(e *requestEncoder, t *chat.Tool, at string) {
 	}
 }
 
-// extra forwards members that only this provider knows.
+// extra forwards fields that only this provider knows.
 func extra(e *requestEncoder) {
 	for _, x := range e.r.Extra {
 		switch {

@@ -224,7 +224,7 @@ func (c *counts) billed(d *wire.Decoder) func(string) {
 	}
 }
 
-// each reads the members of an object.
+// each reads the fields of an object.
 func each(d *wire.Decoder, member func(key string)) {
 	if d.Kind() != wire.KindObject {
 		d.Skip()

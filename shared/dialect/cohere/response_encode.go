@@ -266,7 +266,7 @@ func (c Chat) MeterResponse(body []byte) chat.Meter {
 	return chat.Meter{Usage: native, Started: true, Complete: true}
 }
 
-// ofResponse reads the members of a response that concern usage.
+// ofResponse reads the fields of a response that concern usage.
 func (c *counts) ofResponse(d *wire.Decoder, outermost bool) func(string) {
 	return func(key string) {
 		switch {

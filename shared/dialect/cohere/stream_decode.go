@@ -98,7 +98,7 @@ func (s *streamDecoder) Event(name string, data []byte, emit func(*chat.Delta) e
 	return nil
 }
 
-// read reads the members that any event may have.
+// read reads the fields that any event may have.
 func (s *streamDecoder) read(data []byte, e *event, u *counts) error {
 	d := &s.D
 	d.Reset(data)

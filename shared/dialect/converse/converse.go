@@ -211,7 +211,7 @@ func exception(status int) string {
 	return "ValidationException"
 }
 
-// event is the name of the member of a stream for a status. A stream knows no others than
+// event is the name of the field of a stream for a status. A stream knows no others than
 // these and modelStreamErrorException.
 func event(status int) string {
 	switch {
@@ -270,7 +270,7 @@ var keys = wire.NewKeySet("messages", "system", "inferenceConfig", "toolConfig",
 
 var kinds = [...]wire.Kind{wire.KindArray, wire.KindArray, wire.KindObject, wire.KindObject, wire.KindObject}
 
-// Check implements chat.RequestReader: the members that count have their type.
+// Check implements chat.RequestReader: the fields that count have their type.
 func (Converse) Check(body []byte, c *chat.Checked) error {
 	c.Keys, c.Excess = keys, c.Excess[:0]
 	if err := keys.Walk(body, &c.Walk); err != nil {

@@ -13,7 +13,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// carriedByConverse says where a member of a chat request is in one of Converse;
+// carriedByConverse says where a field of a chat request is in one of Converse;
 // several places are alternatives. Members that are not here must be reported.
 var carriedByConverse = map[string][]string{
 	"messages": {"messages", "system"}, "max_tokens": {"inferenceConfig"}, "max_completion_tokens": {"inferenceConfig"},
@@ -29,7 +29,7 @@ var carriedByConverse = map[string][]string{
 	"additionalModelResponseFieldPaths": {"additionalModelResponseFieldPaths"}, "additional_model_response_field_paths": {"additionalModelResponseFieldPaths"},
 }
 
-// silentOnConverse are members that may be omitted without a word.
+// silentOnConverse are fields that may be omitted without a word.
 func silentOnConverse(name string, r *chat.Request) bool {
 	switch name {
 	case "model", "stream": // they are in the address
@@ -48,7 +48,7 @@ func silentOnConverse(name string, r *chat.Request) bool {
 }
 
 // FuzzRequest decodes a chat request and encodes it for Converse, for
-// models of several makers: no panic, only faults below 500, JSON, no member
+// models of several makers: no panic, only faults below 500, JSON, no field
 // vanishes unreported, and what was written can be read and written again.
 func FuzzRequest(f *testing.F) {
 	golden.Seeds(f, "openai-converse", "request.json")

@@ -87,7 +87,7 @@ func (q *requestDecoder) outputConfig() {
 	}
 }
 
-// path follows members down into objects and reads the members of the last one.
+// path follows fields down into objects and reads the fields of the last one.
 func (q *requestDecoder) path(down []string, read func(key string)) {
 	for key := range q.d.Object {
 		switch {

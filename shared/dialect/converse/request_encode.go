@@ -14,7 +14,7 @@ const (
 
 const notTaken = upstream.UnsupportedField
 
-// requestEncoder writes one request, with the messages after all other members. Its steps are
+// requestEncoder writes one request, with the messages after all other fields. Its steps are
 // functions in the files of their topics.
 type requestEncoder struct {
 	upstream.Object

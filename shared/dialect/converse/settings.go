@@ -9,7 +9,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// passed are members of a client's body that go to the wire as they are, under the same or
+// passed are fields of a client's body that go to the wire as they are, under the same or
 // another name.
 var passed = map[string]struct {
 	to   string
@@ -28,7 +28,7 @@ var passed = map[string]struct {
 // additionalNames are the names of the object that goes to the model itself.
 var additionalNames = map[string]bool{"additionalModelRequestFields": true, "additional_model_request_fields": true}
 
-// claudeMembers are members that only Claude gets.
+// claudeMembers are fields that only Claude gets.
 var claudeMembers = map[string]bool{"anthropic_beta": true, "anthropic_version": true}
 
 // carried names what this wire has a place for; everything else is reported.
@@ -68,7 +68,7 @@ func claudes(e *requestEncoder) bool { return e.t.Family == familyAnthropic || e
 // tiers are the service tiers of this provider by the client's word.
 var tiers = map[string]string{"auto": "default", "default": "default", "standard": "default", "standard_only": "default", "priority": "priority", "flex": "flex", "reserved": "reserved"}
 
-// settings writes the members beside the conversation.
+// settings writes the fields beside the conversation.
 func settings(e *requestEncoder) error {
 	written := map[string]bool{}
 	for _, x := range e.r.Extra {
@@ -130,7 +130,7 @@ func metadataText(s string) bool {
 }
 
 // additional writes additionalModelRequestFields: what the client put there, and what only
-// this maker's models know. The client's own members win.
+// this maker's models know. The client's own fields win.
 func additional(e *requestEncoder) error {
 	start := len(e.B)
 	e.Key("additionalModelRequestFields")
@@ -263,7 +263,7 @@ func penalty(e *requestEncoder, old, current string, v chat.Opt[float64]) {
 	e.Close('}')
 }
 
-// ofClaude writes the members that only Claude knows.
+// ofClaude writes the fields that only Claude knows.
 func ofClaude(e *requestEncoder) {
 	r := e.r
 	if topK := r.TopK; topK.Set {

@@ -163,7 +163,7 @@ func choice(e *requestEncoder, own int) chat.ToolChoice {
 	return claude.Choice(e.r, e.format, e.think.On() && e.t.Family == familyAnthropic, own)
 }
 
-// toolChoice writes which tools may be called. The wire has no member that limits the model
+// toolChoice writes which tools may be called. The wire has no field that limits the model
 // to one call at a time: see single.
 func toolChoice(e *requestEncoder, own int) {
 	if single(e) {
@@ -189,7 +189,7 @@ func single(e *requestEncoder) bool {
 	return e.r.Parallel.Set && !e.r.Parallel.Value && !e.flat && e.t.Family == familyAnthropic
 }
 
-// claudeChoice writes the tool choice in Claude's own shape, with the one member that the
+// claudeChoice writes the tool choice in Claude's own shape, with the one field that the
 // wire lacks.
 func claudeChoice(e *requestEncoder) {
 	own := 0

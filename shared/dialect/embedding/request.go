@@ -18,7 +18,7 @@ type Request struct {
 	Base64     bool // vectors are wanted as base64 of 32-bit floats, little endian
 	Dimensions chat.Opt[int64]
 	User       string
-	Extra      chat.Fields // other members, in their order
+	Extra      chat.Fields // other fields, in their order
 }
 
 // Input is one thing to embed: a text, an image, or both as one.
@@ -185,10 +185,10 @@ func (r *Request) AtMost(limit int) error {
 	return nil
 }
 
-// Member finds one of the extra members.
+// Member finds one of the extra fields.
 func (r *Request) Member(name string) []byte { return r.Extra.Find(name) }
 
-// StringField is an extra member that must be a string; "" when it is absent.
+// StringField is an extra field that must be a string; "" when it is absent.
 func (r *Request) StringField(name string) (string, error) {
 	raw := r.Member(name)
 	if raw == nil {
@@ -209,7 +209,7 @@ func (r *Request) ReportLoss(loss *chat.Loss, carried ...string) {
 	r.Extra.Report(loss, upstream.UnsupportedField, carried...)
 }
 
-// Pass writes the extra members that the provider knows by the same names.
+// Pass writes the extra fields that the provider knows by the same names.
 func (r *Request) Pass(o *upstream.Object, names ...string) {
 	r.Extra.Pass(o.Raw, names...)
 }

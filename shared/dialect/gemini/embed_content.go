@@ -116,7 +116,7 @@ func (VertexEmbedContent) DecodeResponse(dst, answer []byte, _ http.Header, a *c
 	return out, "", m, err
 }
 
-// embedded appends the client's response where the vector is in a member, with the token
+// embedded appends the client's response where the vector is in a field, with the token
 // counts beside it.
 func embedded(dst, answer []byte, a *chat.TranslatorRequest, member string, read func(*wire.Decoder) []embedding.Vector) ([]byte, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
@@ -152,13 +152,13 @@ func (VertexEmbedContent) DecodeError(status int, h http.Header, body []byte) *f
 	return decodeError(status, h, body)
 }
 
-// extras are the client's members that have no canonical form but a place in this shape.
+// extras are the client's fields that have no canonical form but a place in this shape.
 type extras struct {
 	safety, cached, labels, modalities, image, speech, resolution, store []byte
 	retrieval                                                            []byte // of the Google Maps tool
 }
 
-// sort finds the members that this provider knows, and reports the others.
+// sort finds the fields that this provider knows, and reports the others.
 func (x *extras) sort(e *requestEncoder) {
 	for _, f := range e.r.Extra {
 		kind := wire.KindOf(f.Raw)
@@ -243,7 +243,7 @@ func (x *extras) config(e *requestEncoder) {
 	}
 }
 
-// camelObject writes an object with its own members' names in camel case.
+// camelObject writes an object with its own fields' names in camel case.
 func camelObject(e *requestEncoder, raw []byte) {
 	e.b = append(e.b, '{')
 	d := wire.NewDecoder(raw)

@@ -238,7 +238,7 @@ type part struct {
 	mime       string
 	data       []byte // inline data with its quotes
 	uri        string
-	foreign    string // member of a part that only this dialect knows
+	foreign    string // field of a part that only this dialect knows
 	foreignRaw []byte
 }
 

@@ -15,8 +15,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// toGemini says where a member of an OpenAI request is in a Gemini request;
-// members that are not here must be reported. model is in the address, stream in
+// toGemini says where a field of an OpenAI request is in a Gemini request;
+// fields that are not here must be reported. model is in the address, stream in
 // the method.
 var toGemini = map[string][]string{
 	"messages": {"contents", "systemInstruction"}, "tools": {"tools"}, "functions": {"tools"}, "tool_choice": {"toolConfig"}, "function_call": {"toolConfig"},
@@ -24,7 +24,7 @@ var toGemini = map[string][]string{
 	"labels": {"labels"}, "store": {"store"},
 }
 
-// inConfig says where a member is in generationConfig.
+// inConfig says where a field is in generationConfig.
 var inConfig = map[string]string{
 	"temperature": "temperature", "top_p": "topP", "top_k": "topK", "n": "candidateCount", "max_tokens": "maxOutputTokens", "max_completion_tokens": "maxOutputTokens",
 	"stop": "stopSequences", "presence_penalty": "presencePenalty", "frequency_penalty": "frequencyPenalty", "seed": "seed", "logprobs": "responseLogprobs", "top_logprobs": "logprobs",
@@ -32,7 +32,7 @@ var inConfig = map[string]string{
 	"image_config": "imageConfig", "imageConfig": "imageConfig", "speech_config": "speechConfig", "speechConfig": "speechConfig", "media_resolution": "mediaResolution", "mediaResolution": "mediaResolution",
 }
 
-// quiet are members that may be omitted without a word.
+// quiet are fields that may be omitted without a word.
 func quiet(name string, r *chat.Request) bool {
 	switch name {
 	case "model", "stream", "stream_options", "max_tokens", "max_completion_tokens":
@@ -64,7 +64,7 @@ func quiet(name string, r *chat.Request) bool {
 }
 
 // FuzzRequest decodes a chat request and encodes it for every generation
-// of Gemini: no panic, only faults below 500, strict JSON, no member vanishes
+// of Gemini: no panic, only faults below 500, strict JSON, no field vanishes
 // unreported, and what was written can be read again.
 func FuzzRequest(f *testing.F) {
 	golden.Seeds(f, "openai-gemini", "request.json")
@@ -107,7 +107,7 @@ var geminiPlaces = func() map[string][]string {
 	return all
 }()
 
-// flattened has the members of generationConfig beside the others.
+// flattened has the fields of generationConfig beside the others.
 func flattened(t *testing.T, up []byte) []byte {
 	t.Helper()
 	var out map[string]json.RawMessage

@@ -47,7 +47,7 @@ type head struct {
 	counted    []byte // usageMetadata, not read yet
 	usage      counts
 	failed     bool // it contains an error object
-	known      bool // a member of a response was seen
+	known      bool // a field of a response was seen
 }
 
 func (h *head) read(d *wire.Decoder) {

@@ -249,7 +249,7 @@ func (s *streamEncoder) Error(dst []byte, f *fault.Fault) []byte {
 }
 
 // Reasoning that another provider signed reaches clients of this shape as thoughtSignature of a
-// thinking part, and comes back in it. The member holds bytes, so the mark that specifies who signed
+// thinking part, and comes back in it. The field holds bytes, so the mark that specifies who signed
 // is in base64.
 
 const (

@@ -33,7 +33,7 @@ type subsetter struct {
 	refs  []string // those that are being resolved
 }
 
-// keyword is one member of a schema.
+// keyword is one field of a schema.
 type keyword struct {
 	name string
 	raw  []byte
@@ -68,7 +68,7 @@ func (s *subsetter) members(raw []byte) []keyword {
 	return ks
 }
 
-// merged are the members of inner below those of outer. outer wins, but properties and
+// merged are the fields of inner below those of outer. outer wins, but properties and
 // required names of both count.
 func merged(outer, inner []keyword) []keyword {
 	out := slices.Clone(outer)

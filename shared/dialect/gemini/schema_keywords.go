@@ -140,7 +140,7 @@ var keys = wire.NewKeySet("contents", "systemInstruction", "tools", "toolConfig"
 
 var kinds = [...]wire.Kind{wire.KindArray, wire.KindObject, wire.KindArray, wire.KindObject, wire.KindObject, wire.KindArray}
 
-// check tests that a body is a request: the members that count have their type.
+// check tests that a body is a request: the fields that count have their type.
 func check(body []byte, c *chat.Checked) error {
 	c.Keys, c.Excess = keys, c.Excess[:0]
 	if err := keys.Walk(body, &c.Walk); err != nil {

@@ -35,7 +35,7 @@ func toolPath(e *requestEncoder, i int) string {
 	return indexed("tools", i)
 }
 
-// planTools finds out what can be carried, since other members depend on it.
+// planTools finds out what can be carried, since other fields depend on it.
 func planTools(e *requestEncoder) error {
 	r := e.r
 	e.tools.skip = make([]bool, len(r.Tools))
@@ -145,7 +145,7 @@ func jsonSchema(e *requestEncoder, raw []byte) {
 }
 
 // builtin writes a tool of the provider's own with the settings that the client
-// gave: the parameters of a function, or the member named like the tool's type.
+// gave: the parameters of a function, or the field named like the tool's type.
 func builtin(e *requestEncoder, t *chat.Tool, own string) {
 	settings := []byte(t.Schema)
 	if t.ForeignType != "" {

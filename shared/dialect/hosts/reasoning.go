@@ -5,7 +5,7 @@ import "gateway/shared/chat"
 // Reasoner is a host that wants the reasoning of earlier turns back in the assistant's
 // messages.
 type Reasoner struct {
-	Host, Field   string // id of the provider, member of the message
+	Host, Field   string // id of the provider, field of the message
 	PreserveField string // member of the request without which the host drops what it gets back; "": none
 	Required      bool   // the host rejects a turn of a tool loop without it
 }

@@ -10,10 +10,10 @@ import (
 	"gateway/shared/chat"
 )
 
-// Switch is the member by which a host turns thinking on and off.
+// Switch is the field by which a host turns thinking on and off.
 type Switch uint8
 
-// The switches. The zero value means that no member is known.
+// The switches. The zero value means that no field is known.
 const (
 	NoSwitch       Switch = iota
 	ThinkingType          // thinking: {type: enabled | disabled}

@@ -63,7 +63,7 @@ func encoded(t testing.TB, c chat.Translator, body []byte, model string) (string
 	return strings.ReplaceAll(s, params["boundary"], "BOUNDARY"), a.Loss, nil
 }
 
-// unreported names the members of body that make no difference to what c sends
+// unreported names the fields of body that make no difference to what c sends
 // and that the loss report does not name.
 func unreported(t testing.TB, c chat.Translator, body []byte, model string) []string {
 	t.Helper()
@@ -129,7 +129,7 @@ func TestNothingVanishesUnreported(t *testing.T) {
 }
 
 // FuzzRequest: a body gives a request in the host's form or a rejection below 500,
-// and every member is sent or reported.
+// and every field is sent or reported.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(everything))
 	f.Add([]byte(`{"prompt":"p","width":1,"height":20000}`))

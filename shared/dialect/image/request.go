@@ -19,9 +19,9 @@ type request struct {
 	prompt, format string
 	n              chat.Opt[int64]
 	width, height  int64        // pixels; 0 means left to the model
-	sized          string       // the member that gave them: size or width
+	sized          string       // the field that gave them: size or width
 	ratio          string       // aspect_ratio
-	extra          []chat.Field // other members, in their order
+	extra          []chat.Field // other fields, in their order
 }
 
 // maxSide bounds a width and a height in pixels.
@@ -127,7 +127,7 @@ func (r *request) bytesOnly(loss *chat.Loss) {
 	}
 }
 
-// names are the members that a host takes beside those of request; the list alternates
+// names are the fields that a host takes beside those of request; the list alternates
 // between the client's name and the host's name. If several of them have one host's name,
 // the first that is given is sent.
 type names []string
@@ -141,7 +141,7 @@ func (n names) of(client string) string {
 	return ""
 }
 
-// carry returns put the other members by the host's names and reports those that the host
+// carry returns put the other fields by the host's names and reports those that the host
 // does not take.
 func (r *request) carry(taken names, loss *chat.Loss, put func(client, host string, raw []byte) error) error {
 	var sent []string
@@ -179,7 +179,7 @@ func (r *request) loseRatio(loss *chat.Loss) {
 	}
 }
 
-// has reports whether an extra member is there.
+// has reports whether an extra field is there.
 func (r *request) has(name string) bool {
 	return slices.ContainsFunc(r.extra, func(x chat.Field) bool { return x.Name == name })
 }
@@ -231,7 +231,7 @@ func (Hyperbolic) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Tran
 }
 
 // SiliconFlow is /images/generations of SiliconFlow, which has the path of
-// OpenAI and other members. Answers are {images: [{url}], timings, seed}.
+// OpenAI and other fields. Answers are {images: [{url}], timings, seed}.
 type SiliconFlow struct{ errors }
 
 var _ chat.Translator = SiliconFlow{}

@@ -92,7 +92,7 @@ func readBatchRequest(j *chat.Job) (*batchRequest, error) {
 	return a, j.Loss.Err()
 }
 
-// reportOthers reports members of the body that no provider of this package gets.
+// reportOthers reports fields of the body that no provider of this package gets.
 func reportOthers(j *chat.Job, known map[string]bool) {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(j.Body, &all)
@@ -103,7 +103,7 @@ func reportOthers(j *chat.Job, known map[string]bool) {
 	}
 }
 
-// badMember is the fault for a member of the wrong type.
+// badMember is the fault for a field of the wrong type.
 func badMember(err error) error {
 	field := "body"
 	if wrong, ok := err.(*json.UnmarshalTypeError); ok && wrong.Field != "" {
@@ -192,7 +192,7 @@ type BatchState struct {
 	Metadata                                               []byte
 }
 
-// AppendBatchState writes this part of a batch object, its last members, in the shape of
+// AppendBatchState writes this part of a batch object, its last fields, in the shape of
 // OpenAI.
 func AppendBatchState(o *upstream.Object, s *BatchState) {
 	nullableStr(o, "output_file_id", s.Output)

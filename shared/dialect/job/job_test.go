@@ -89,7 +89,7 @@ func TestStatesOfInvocationJobs(t *testing.T) {
 	}
 }
 
-// A batch is written with every member with OpenAI's format, whatever is in it.
+// A batch is written with every field with OpenAI's format, whatever is in it.
 func TestABatchHasAllMembers(t *testing.T) {
 	b := Batch{ID: "x", Status: failed, Problem: `a "reason"`, Created: 1, Ended: 9, note: note{Endpoint: "/v1/chat/completions", Input: "f", Window: "24h"}}
 	var got map[string]any

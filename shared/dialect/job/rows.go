@@ -278,7 +278,7 @@ func (r *rows) adapt(talk *chat.Conversation) {
 var passedKeys = wire.NewKeySet("model", "stream", "stream_options", "input")
 
 // pass writes the body of a row that the provider takes as it is, but with the provider's
-// name of the model and without stream members.
+// name of the model and without stream fields.
 func (r *rows) pass(talk *chat.Conversation, body []byte) ([]byte, error) {
 	var w wire.Walk
 	if err := passedKeys.Walk(body, &w); err != nil {

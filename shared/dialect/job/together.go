@@ -129,7 +129,7 @@ func (t *togetherJob) batch() *Batch {
 
 func (t *togetherJob) files() (string, string) { return t.Output, t.Failures }
 
-// readTogether reads a batch. A new batch is inside a member.
+// readTogether reads a batch. A new batch is inside a field.
 func readTogether(resp *http.Response) (*togetherJob, error) {
 	var answer struct {
 		togetherJob

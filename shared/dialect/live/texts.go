@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Texts are the strings of a JSON message that are in members with these names, or in lists
-// within such members, in order; nil if the message is not JSON. Below names that are true,
+// Texts are the strings of a JSON message that are in fields with these names, or in lists
+// within such fields, in order; nil if the message is not JSON. Below names that are true,
 // strings count at any depth: for example in the object that a tool has answered with.
 func Texts(message []byte, names map[string]bool) (out []string) {
 	if !mayHold(message, names) {
@@ -51,12 +51,12 @@ type place uint8
 
 const (
 	outside place = iota
-	within        // in a member with one of the names
+	within        // in a field with one of the names
 	below         // in or below a field with texts that count at any depth
 	sound         // in settings of sound, which are no words
 )
 
-// in is the place of a member's value.
+// in is the place of a field's value.
 func (p place) in(name string, names map[string]bool) place {
 	deep, named := names[name]
 	switch {

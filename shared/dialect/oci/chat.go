@@ -107,7 +107,7 @@ func failure(native, message string) *fault.Fault {
 	return upstream.Failed(http.StatusBadGateway, "", message)
 }
 
-// object reads the members of an object; anything else is skipped.
+// object reads the fields of an object; anything else is skipped.
 func object(d *wire.Decoder, member func(key string)) {
 	if d.Kind() != wire.KindObject {
 		d.Skip()
@@ -129,7 +129,7 @@ func list(d *wire.Decoder, element func(i int)) {
 	}
 }
 
-// reportTool reports the members of the tool at a path that neither format has a place for.
+// reportTool reports the fields of the tool at a path that neither format has a place for.
 func reportTool(t *chat.Tool, at string, loss *chat.Loss) {
 	if t.Strict.Value {
 		loss.Add(at+".strict", upstream.UnsupportedField)

@@ -38,7 +38,7 @@ func TakesBreakpoint(m *chat.Message, p *chat.Part) bool {
 	return false
 }
 
-// Append writes the marker c as a member of the object that is open in dst, or reports
+// Append writes the marker c as a field of the object that is open in dst, or reports
 // it; path names its part.
 func (b *Breakpoints) Append(dst []byte, c chat.Cache, loss *chat.Loss, path string) []byte {
 	if b.left > 0 {

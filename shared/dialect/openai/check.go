@@ -11,7 +11,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// bound is the rule for one member of a body: its type, and the values it must be between.
+// bound is the rule for one field of a body: its type, and the values it must be between.
 // null counts as absent.
 type bound struct {
 	key      string
@@ -27,12 +27,12 @@ const defaultWord = `"gateway-default"`
 
 var unbounded = math.Inf(1)
 
-// checker holds the rules of one operation. The walk finds all members in one pass; only
+// checker holds the rules of one operation. The walk finds all fields in one pass; only
 // those that are present are looked at again.
 type checker struct {
 	keys   *wire.KeySet
 	bounds []bound
-	across func(m members) error // rules over several members
+	across func(m members) error // rules over several fields
 }
 
 func newChecker(across func(members) error, bounds ...bound) *checker {
@@ -79,7 +79,7 @@ type members struct {
 	body  []byte
 }
 
-// get is the value of a member; nil when it is absent or defaultWord.
+// get is the value of a field; nil when it is absent or defaultWord.
 func (m members) get(key string) []byte {
 	if s := m.found.Span(key); s.Present(m.body) && string(s.Of(m.body)) != defaultWord {
 		return s.Of(m.body)
@@ -332,7 +332,7 @@ func (Chat) NewStreamFilter(o *chat.FilterOptions) chat.StreamFilter { return ne
 func MeterEmbeddings(body []byte) chat.Meter { return meterPlain(body, "data") }
 
 // Support implements chat.ResponseWriter. What has no place in the shape itself goes into
-// members of the gateway's own, which only clients see that did not ask for the strict
+// fields of the gateway's own, which only clients see that did not ask for the strict
 // shape.
 func (Chat) Support(o *chat.Options) chat.ResponseSupport {
 	h := chat.ResponseSupport{

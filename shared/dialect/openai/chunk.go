@@ -113,7 +113,7 @@ func (c *chunk) readTail(d *wire.Decoder, data []byte) bool {
 
 func (c *chunk) readWhole(d *wire.Decoder, data []byte) error {
 	d.Reset(data)
-	before := 0 // end of the member before
+	before := 0 // end of the field before
 	first := true
 	for key := range d.Object {
 		start := d.Offset()
@@ -378,7 +378,7 @@ func (p *pieceShape) text(core []byte) (n int, ok bool) {
 	}
 	text := core[p.at+len(p.head) : len(core)-len(p.tail)]
 	if bytes.IndexByte(text, '"') >= 0 {
-		return 0, false // a further member, or an escaped quote
+		return 0, false // a further field, or an escaped quote
 	}
 	return wire.UnescapedLen(text), true
 }

@@ -175,7 +175,7 @@ func (c *conformer) message(d *wire.Decoder, choice int) {
 }
 
 // content is a list of parts as one text. Reasoning, which is beside the text at other
-// hosts, is a member of no strict response.
+// hosts, is a field of no strict response.
 func (c *conformer) content(list []byte) []byte {
 	d := wire.NewDecoder(list)
 	var text, thinking []byte

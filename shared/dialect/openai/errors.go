@@ -154,7 +154,7 @@ func providerFault(p *chat.ProviderError) *fault.Fault {
 }
 
 // inBandError makes the fault for an error object inside a success. raw is the
-// value of its error member.
+// value of its error field.
 func inBandError(raw []byte) *fault.Fault {
 	p := readError(append(append([]byte(`{"error":`), raw...), '}'))
 	if p == nil {

@@ -23,7 +23,7 @@ func (q *requestDecoder) messages() {
 	}
 }
 
-// message is a message that is being read: the members may come in any order.
+// message is a message that is being read: the fields may come in any order.
 type message struct {
 	q  *requestDecoder
 	at int
@@ -303,8 +303,8 @@ func (q *requestDecoder) part(message, at int) chat.Part {
 	return p
 }
 
-// partMembers reads the members of a content part into p and media. It returns the part's
-// type and the names of unknown members.
+// partMembers reads the fields of a content part into p and media. It returns the part's
+// type and the names of unknown fields.
 func (q *requestDecoder) partMembers(p *chat.Part, media *chat.Media) (kind string, unknown []string) {
 	d := q.d
 	for key := range d.Object {

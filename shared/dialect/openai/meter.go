@@ -19,7 +19,7 @@ const tailWindow = 2048
 const nearWindow = 512
 
 // meterPlain reads what accounting need of a plain response: id and model from its head,
-// usage and finish reason from its tail. outputs is the member that holds the output;
+// usage and finish reason from its tail. outputs is the field that holds the output;
 // everything before it is the head.
 func meterPlain(body []byte, outputs string) chat.Meter {
 	m := chat.Meter{Complete: true, Started: true}
@@ -76,7 +76,7 @@ func looksFailed(body []byte, finish string) bool {
 	return at < len(body) && body[at] != 'n'
 }
 
-// valueOf is where the value of the first member key begins; the end of body without one.
+// valueOf is where the value of the first field key begins; the end of body without one.
 func valueOf(body []byte, key string) int {
 	n := bytes.Index(body, []byte(key))
 	if n < 0 {
@@ -130,7 +130,7 @@ func finishName(raw []byte) string {
 	return string(raw)
 }
 
-// tailMember puts d before the value of a top-level member of the body that is at or after
+// tailMember puts d before the value of a top-level field of the body that is at or after
 // from; false when there is none. key has its quotes.
 func tailMember(d *wire.Decoder, body []byte, from int, key string) bool {
 	at := topLevel(body, from, key)
@@ -148,7 +148,7 @@ type foundError struct{}
 
 func (*foundError) Error() string { return "openai: found" }
 
-// meterHead reads members up to outputs. An error object before it, in a response without
+// meterHead reads fields up to outputs. An error object before it, in a response without
 // outputs, becomes m.Err.
 func meterHead(d *wire.Decoder, m *chat.Meter, outputs string) {
 	for key := range d.Object {

@@ -110,7 +110,7 @@ func (c *checker) only(body []byte) error {
 	return c.check(body, &checked)
 }
 
-// require makes the rule that members must be present; each name comes with what the member
+// require makes the rule that fields must be present; each name comes with what the field
 // must be.
 func require(keys ...string) func(members) error {
 	return func(m members) error {

@@ -121,7 +121,7 @@ func readOperation(body []byte) (a operationResponse, m chat.Meter) {
 	if len(body) == 0 {
 		return a, m
 	}
-	var mistyped *json.UnmarshalTypeError // a member of another type reports nothing
+	var mistyped *json.UnmarshalTypeError // a field of another type reports nothing
 	if err := json.Unmarshal(body, &a); err != nil && !errors.As(err, &mistyped) || wire.KindOf(body[min(skipSpace(body, 0), len(body)-1):]) != wire.KindObject {
 		m.Err = fault.New(fault.InvalidProviderResponse, "", "The answer is not a JSON object")
 	}

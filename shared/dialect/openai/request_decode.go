@@ -51,7 +51,7 @@ func decodeChatRequest(body []byte) (*chat.Request, error) {
 	return q.r, nil
 }
 
-// member reads one top-level member of a chat request.
+// member reads one top-level field of a chat request.
 func (q *requestDecoder) member(key []byte) {
 	d, r := q.d, q.r
 	if q.absent() {
@@ -102,7 +102,7 @@ func (q *requestDecoder) member(key []byte) {
 	}
 }
 
-// sampling reads the members that chats and text completions share.
+// sampling reads the fields that chats and text completions share.
 func (q *requestDecoder) sampling(key []byte) {
 	d, r := q.d, q.r
 	switch string(key) {
@@ -265,7 +265,7 @@ func ReadUsage(d *wire.Decoder, u *pricing.Usage) (total int64) {
 }
 
 // InBandError makes the fault for an error object inside a success. raw is the
-// value of its error member.
+// value of its error field.
 func InBandError(raw []byte) *fault.Fault { return inBandError(raw) }
 
 // ReadURL reads a data: or web address into media. The type of data is recognised by its

@@ -243,7 +243,7 @@ func (e *requestEncoder) schema(f *chat.Format) {
 	e.b = append(e.b, `}}`...)
 }
 
-// extra forwards members of this dialect that have no canonical form, and derives a key
+// extra forwards fields of this dialect that have no canonical form, and derives a key
 // for the provider's prompt cache.
 func (e *requestEncoder) extra() {
 	cacheKey := false

@@ -218,7 +218,7 @@ func appendCallSignature(dst []byte, signature string, o *chat.Options) []byte {
 	return wire.AppendJSONString(dst, signature)
 }
 
-// appendExtra writes the provider's own members of a choice.
+// appendExtra writes the provider's own fields of a choice.
 func appendExtra(dst []byte, extra []chat.Field, o *chat.Options) []byte {
 	if o.Strict {
 		return dst

@@ -101,7 +101,7 @@ func (r *reported) readDetails(d *wire.Decoder, part usagePart) {
 	}
 }
 
-// count is where the number of a member is stored; nil means nowhere.
+// count is where the number of a field is stored; nil means nowhere.
 func (r *reported) count(key []byte) *int64 {
 	switch string(key) {
 	case "prompt_tokens", "input_tokens":
@@ -291,7 +291,7 @@ func without(n int64, parts ...int64) int64 {
 	return n
 }
 
-// appendUsage writes a usage object. extended adds the members that clients of
+// appendUsage writes a usage object. extended adds the fields that clients of
 // Anthropic models read.
 func appendUsage(dst []byte, u *pricing.Usage, extended bool) []byte {
 	dst = append(dst, `{"prompt_tokens":`...)

@@ -75,7 +75,7 @@ func partOf(within usagePart, key []byte) usagePart {
 	return ofNothing
 }
 
-// place is where the number of a member is stored; nil means nowhere.
+// place is where the number of a field is stored; nil means nowhere.
 func (r *reported) place(within usagePart, key []byte) *int64 {
 	switch within {
 	case wholeUsage:

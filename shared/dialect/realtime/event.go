@@ -51,7 +51,7 @@ type Event struct {
 	Delta    int    // bytes of the value of delta
 	Body     []byte
 
-	session, response, item []byte // members, nil when they are absent
+	session, response, item []byte // fields, nil when they are absent
 }
 
 // maxName bounds the types and ids that are read, in bytes.
@@ -92,7 +92,7 @@ func (r *Reader) member(body []byte, key int) []byte {
 	return nil
 }
 
-// text is a member that is a string; "" when it is absent.
+// text is a field that is a string; "" when it is absent.
 func (r *Reader) text(body []byte, key int, name string) (string, error) {
 	s := r.walk.Spans[key]
 	if !s.Present(body) {
@@ -181,7 +181,7 @@ type Session struct {
 	DuplicateField string // field that is given in two spellings, of which a provider reads one
 }
 
-// Members inside of a client's event. A member that decides anything is rejected when it
+// Members inside of a client's event. A field that decides anything is rejected when it
 // comes twice or in another spelling.
 var (
 	sessionKeys       = wire.NewKeySet("model", "instructions", "max_output_tokens", "max_response_output_tokens", "input_audio_transcription", "audio", "prompt")
@@ -192,7 +192,7 @@ var (
 	responseKeys      = wire.NewKeySet("instructions", "max_output_tokens", "max_response_output_tokens", "input")
 )
 
-// members walks a member that is an object, and returns those of its members that are
+// members walks a field that is an object, and returns those of its fields that are
 // looked for; nil for an absent one.
 func members(set *wire.KeySet, raw []byte, field string) (map[string][]byte, error) {
 	if raw == nil || wire.IsNull(raw) {
@@ -295,7 +295,7 @@ func (e *Event) Session() (s Session, err error) {
 // boundKeys are the spellings of the bound of a response.
 var boundKeys = [...]string{"max_output_tokens", "max_response_output_tokens"}
 
-// stated reports whether a member has a value.
+// stated reports whether a field has a value.
 func stated(raw []byte) bool { return raw != nil && !wire.IsNull(raw) }
 
 // twice returns the field of a bound that is given in both spellings, or "".
@@ -319,7 +319,7 @@ func bound(in map[string][]byte, field string) (int64, error) {
 	return 0, nil
 }
 
-// unreadable reports that a member does not have the required shape.
+// unreadable reports that a field does not have the required shape.
 func unreadable(field string, err error) *fault.Fault {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
 		field = wrong.Field

@@ -20,7 +20,7 @@ var _ chat.Provider = Chat{}
 // Name implements chat.Dialect.
 func (Chat) Name() string { return "reka" }
 
-// passed are members that only this provider knows.
+// passed are fields that only this provider knows.
 var passed = []string{"length_penalty", "retrieval_dataset", "use_search_engine"}
 
 // EncodeRequest implements chat.RequestWriter. System prompts go before the first words of

@@ -17,9 +17,9 @@ type Request struct {
 	Documents []Document
 	TopN      chat.Opt[int64]
 	Return    bool     // the response holds the documents
-	Fields    []string // rank_fields: members of object documents that count
+	Fields    []string // rank_fields: fields of object documents that count
 	PerDoc    chat.Opt[int64]
-	Extra     chat.Fields // other members, in their order
+	Extra     chat.Fields // other fields, in their order
 }
 
 // Document is one document.
@@ -97,8 +97,8 @@ func (r *Request) Text() (string, error) {
 }
 
 // Texts are the documents as texts, at most limit (0 means any number). From an object it
-// takes the members that rank_fields names, each as a line "name: value", or else its
-// text; other members are reported.
+// takes the fields that rank_fields names, each as a line "name: value", or else its
+// text; other fields are reported.
 func (r *Request) Texts(limit int, loss *chat.Loss) ([]string, error) {
 	if limit > 0 && len(r.Documents) > limit {
 		return nil, fault.Invalid("documents", "documents must contain at most %d documents for this provider", limit)
@@ -136,7 +136,7 @@ func (r *Request) text(i int, loss *chat.Loss) (string, error) {
 	return r.ranked(doc, at)
 }
 
-// ranked joins the members that rank_fields names, in that order.
+// ranked joins the fields that rank_fields names, in that order.
 func (r *Request) ranked(doc *Document, at string) (string, error) {
 	var b []byte
 	for _, field := range r.Fields {
@@ -161,7 +161,7 @@ func (r *Request) ranked(doc *Document, at string) (string, error) {
 	return string(b), nil
 }
 
-// ReportLoss reports the members that are not in carried.
+// ReportLoss reports the fields that are not in carried.
 func (r *Request) ReportLoss(loss *chat.Loss, carried ...string) {
 	if r.PerDoc.Set && !slices.Contains(carried, "max_tokens_per_doc") {
 		loss.Add("max_tokens_per_doc", upstream.UnsupportedField)
@@ -169,7 +169,7 @@ func (r *Request) ReportLoss(loss *chat.Loss, carried ...string) {
 	r.Extra.Report(loss, upstream.UnsupportedField, carried...)
 }
 
-// Pass writes the extra members that the provider knows by the same names.
+// Pass writes the extra fields that the provider knows by the same names.
 func (r *Request) Pass(o *upstream.Object, names ...string) {
 	r.Extra.Pass(o.Raw, names...)
 }

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// rule is what one member of a body must be. null counts as absent.
+// rule is what one field of a body must be. null counts as absent.
 type rule struct {
 	key      string
 	kind     wire.Kind
@@ -19,7 +19,7 @@ type rule struct {
 
 var unbounded = math.Inf(1)
 
-// rules are the members that are tested, in the order of the walk's keys.
+// rules are the fields that are tested, in the order of the walk's keys.
 var rules = []rule{
 	{key: "model", kind: wire.KindString, also: notEmpty},
 	{key: "input", also: testInput},

@@ -17,7 +17,7 @@ type envelope struct {
 	core    string // the id without its prefix; ids of items are made of it
 	model   string
 	created int64
-	echo    []byte // the settings of the request, as members, each after a comma
+	echo    []byte // the settings of the request, as fields, each after a comma
 	stored  int    // where echo has the value of store
 }
 

@@ -152,7 +152,7 @@ func (f *filter) look(e *events.Event) bool {
 var sequenceMember = []byte(`"sequence_number":`)
 
 // sequence is the number of an event in its stream; -1 when it has none. A string cannot
-// contain the member's name in this form, because its quotes would be escaped.
+// contain the field's name in this form, because its quotes would be escaped.
 func sequence(event []byte) int64 {
 	at := bytes.Index(event, sequenceMember)
 	if at < 0 {

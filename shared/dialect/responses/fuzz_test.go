@@ -14,7 +14,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// carriedFromResponses says where a member of a responses request is in a chat
+// carriedFromResponses says where a field of a responses request is in a chat
 // request and in a messages request.
 var carriedFromResponses = map[string][]string{
 	"model": {"model"}, "input": {"messages", "system"}, "instructions": {"messages", "system"}, "max_output_tokens": {"max_completion_tokens", "max_tokens"},
@@ -25,7 +25,7 @@ var carriedFromResponses = map[string][]string{
 	"verbosity": {"verbosity"}, "modalities": {"modalities"}, "audio": {"audio"}, "prediction": {"prediction"}, "web_search_options": {"web_search_options"},
 }
 
-// silentInResponses are members that may be omitted without a word.
+// silentInResponses are fields that may be omitted without a word.
 func silentInResponses(name string, raw json.RawMessage, r *chat.Request) bool {
 	switch name {
 	case "stream":
@@ -47,7 +47,7 @@ func silentInResponses(name string, raw json.RawMessage, r *chat.Request) bool {
 	case "include":
 		return !strings.Contains(strings.ReplaceAll(string(raw), `"reasoning.encrypted_content"`, ""), `"`)
 	case "stream_options":
-		return true // its members are reported one by one; false is no loss
+		return true // its fields are reported one by one; false is no loss
 	case "text":
 		return r.Format.Kind == chat.FormatText
 	case "reasoning":
@@ -68,7 +68,7 @@ func onlyForeign(r *chat.Request) bool {
 }
 
 // FuzzRequest decodes a responses request and encodes it for the other
-// dialects: no panic, only faults below 500, strict JSON, and no member vanishes
+// dialects: no panic, only faults below 500, strict JSON, and no field vanishes
 // unreported.
 func FuzzRequest(f *testing.F) {
 	golden.Seeds(f, "responses-*", "request.json")
@@ -105,7 +105,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// carriedToResponses says where a member of a chat or messages request is in a
+// carriedToResponses says where a field of a chat or messages request is in a
 // responses request.
 var carriedToResponses = map[string][]string{
 	"model": {"model"}, "messages": {"input"}, "system": {"input"}, "max_tokens": {"max_output_tokens"}, "max_completion_tokens": {"max_output_tokens"},

@@ -25,7 +25,7 @@ const defaultImageModel = "gpt-image-1"
 
 func newHosted() hosted { return hosted{reportedSearches: -1} }
 
-// member reads a member of a response object other than its output.
+// member reads a field of a response object other than its output.
 func (h *hosted) member(key []byte, d *wire.Decoder) bool {
 	switch string(key) {
 	case "service_tier":

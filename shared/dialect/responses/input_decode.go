@@ -35,7 +35,7 @@ type itemList struct {
 	afterAssistant bool
 }
 
-// item is one item while it is read: the members may come in any order.
+// item is one item while it is read: the fields may come in any order.
 type item struct {
 	q  *requestDecoder
 	at int

@@ -144,7 +144,7 @@ func (q *requestDecoder) setting(key string) {
 	}
 }
 
-// finish decides what depends on several members.
+// finish decides what depends on several fields.
 func (q *requestDecoder) finish() {
 	r := q.r
 	if q.instructions.Set {

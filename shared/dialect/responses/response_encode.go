@@ -176,7 +176,7 @@ func (w *itemWriter) reasoned(p *chat.Part) {
 	w.b = append(appendReasoning(w.b, raw, encrypted), '}')
 }
 
-// appendReasoning writes the members of a reasoning item that follow its id and type. raw
+// appendReasoning writes the fields of a reasoning item that follow its id and type. raw
 // is the summary as a JSON string, nil if there is none.
 func appendReasoning(dst, raw []byte, encrypted string) []byte {
 	dst = append(dst, `,"summary":[`...)

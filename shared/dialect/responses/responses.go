@@ -116,7 +116,7 @@ func itemPath(at int) string {
 	return path
 }
 
-// clientNames are the client's names of members that encoders name otherwise.
+// clientNames are the client's names of fields that encoders name otherwise.
 var clientNames = map[string]string{
 	"messages": "input", "reasoning_effort": "reasoning.effort", "thinking.display": "reasoning.summary",
 	"response_format": "text.format", "verbosity": "text.verbosity", "logprobs": "include", "system": "instructions",

@@ -175,7 +175,7 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 }
 
 // failed handles an error event or a response that failed. An error event has its details
-// either at its top level or in its error member.
+// either at its top level or in its error field.
 func (s *streamDecoder) failed(e *streamEvent) error {
 	s.m.Err = failureOf(e, &s.d, &s.m.Usage)
 	return s.m.Err

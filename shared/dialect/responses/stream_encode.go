@@ -89,7 +89,7 @@ func (s *streamEncoder) event(dst []byte, kind string) []byte {
 	return dst
 }
 
-// of writes the members that specify which item an event is about.
+// of writes the fields that specify which item an event is about.
 func of(dst []byte, it *openItem) []byte {
 	dst = append(dst, `,"item_id":`...)
 	dst = wire.AppendJSONString(dst, it.id)

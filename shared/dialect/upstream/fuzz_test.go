@@ -26,7 +26,7 @@ var wires = []chat.Provider{
 }
 
 // FuzzWireRequest sends chats and text completions to every wire: rejections below
-// 500, JSON, and no member of the request vanishes unreported.
+// 500, JSON, and no field of the request vanishes unreported.
 func FuzzWireRequest(f *testing.F) {
 	golden.Seeds(f, "openai-*", "request.json")
 	golden.Seeds(f, "completions-*", "request.json")
@@ -58,8 +58,8 @@ func FuzzWireRequest(f *testing.F) {
 }
 
 // requireForwarded requires that everything in the client's request besides texts is in the body or in
-// the report. A wire writes each of these members under its own name, so it is enough that
-// a body without loss is longer with the member.
+// the report. A wire writes each of these fields under its own name, so it is enough that
+// a body without loss is longer with the field.
 func requireForwarded(t *testing.T, w chat.Provider, r *chat.Request, up []byte, loss *chat.Loss) {
 	t.Helper()
 	lost := map[string]bool{}

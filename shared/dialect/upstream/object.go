@@ -11,7 +11,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Object writes JSON into B. A member or element gets its comma automatically.
+// Object writes JSON into B. A field or element gets its comma automatically.
 type Object struct{ B []byte }
 
 // Begin opens an object after what dst holds.
@@ -27,7 +27,7 @@ func (o *Object) comma() {
 // Key and Open are not inlined: because B grows in them, they would be in a thousand
 // places, 0.4 MB of every binary, and no translation is measurably faster.
 
-// Key begins a member. name needs no escapes.
+// Key begins a field. name needs no escapes.
 //
 //go:noinline
 func (o *Object) Key(name string) {
@@ -58,13 +58,13 @@ func (o *Object) Element(raw []byte) {
 	o.B = append(o.B, raw...)
 }
 
-// Str writes a string member.
+// Str writes a string field.
 func (o *Object) Str(name, value string) {
 	o.Key(name)
 	o.B = wire.AppendJSONString(o.B, value)
 }
 
-// StrIf writes a string member that is not empty.
+// StrIf writes a string field that is not empty.
 func (o *Object) StrIf(name, value string) {
 	if value != "" {
 		o.Str(name, value)

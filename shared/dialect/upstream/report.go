@@ -19,7 +19,7 @@ const SchemaInPrompt = "requested by text, and the response is checked"
 // Path is where a message (part nil) or one of its parts is in the client's body.
 func Path(m *chat.Message, p *chat.Part) string { return m.Path(p) }
 
-// ReportLoss reports every member of r that is set and not in carried, by the names of the
+// ReportLoss reports every field of r that is set and not in carried, by the names of the
 // OpenAI shape: temperature, top_p, top_k, frequency_penalty, presence_penalty, seed,
 // logit_bias, logprobs, stop, n, user, service_tier, tools, response_format, reasoning,
 // and those of r.Extra. It rejects what would make a response wrong if it were ignored:

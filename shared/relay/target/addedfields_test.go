@@ -22,7 +22,7 @@ func TestARefusedCacheKeyIsLeftOut(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		a       *fault.Fault
-		own     bool // the client wrote the member itself
+		own     bool // the client wrote the field itself
 		refused added
 	}{
 		"by its words":          {refusal(400, "Unknown parameter: 'prompt_cache_key'.", ""), false, addedCacheKey},

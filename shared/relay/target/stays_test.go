@@ -9,7 +9,7 @@ import (
 	"gateway/shared/route"
 )
 
-// What a config's target and a request's headers may contain: a new member that holds a
+// What a config's target and a request's headers may contain: a new field that holds a
 // credential or moves a host must be added to the rule that nothing saved goes to an
 // address of the caller's.
 func TestLeavesAndHeadersHaveNoUnknownMembers(t *testing.T) {

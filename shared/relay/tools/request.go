@@ -66,7 +66,7 @@ func text(raw json.RawMessage) (s string) {
 // quoted is the JSON of a text.
 func quoted(s string) json.RawMessage { return wire.AppendJSONString(nil, s) }
 
-// object are the members of a JSON object.
+// object are the fields of a JSON object.
 type object = map[string]json.RawMessage
 
 // server is one such tool of a request.

@@ -457,7 +457,7 @@ func (s *responses) patched(of object) object {
 	return out
 }
 
-// clone is a copy of members that may be changed.
+// clone is a copy of fields that may be changed.
 func clone(of object) object {
 	out := make(object, len(of)+2)
 	maps.Copy(out, of)

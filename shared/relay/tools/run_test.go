@@ -194,7 +194,7 @@ func readJSON(t *testing.T, s string) (v map[string]any) {
 	return v
 }
 
-// kinds are the values of a member of each of a list.
+// kinds are the values of a field of each of a list.
 func kinds(list any, member string) (out []string) {
 	all, _ := list.([]any)
 	for _, one := range all {

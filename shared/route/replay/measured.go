@@ -287,7 +287,7 @@ const (
 )
 
 // ParsePrices reads {"provider/model": pricing_config} and {"provider/model", "provider/*"
-// or "*": number}; either may be absent. Errors name members below them.
+// or "*": number}; either may be absent. Errors name fields below them.
 func ParsePrices(models, multipliers json.RawMessage) (*Prices, []fault.Detail) {
 	p := &Prices{by: map[string]int64{}}
 	var bad []fault.Detail

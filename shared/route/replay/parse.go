@@ -14,7 +14,7 @@ import (
 const maxName = 255
 
 // ParseLimit reads a limit: the body of a usage policy, or of a rate policy if rate is set,
-// plus name (by default the given one) and replaces. Errors name members below the limit.
+// plus name (by default the given one) and replaces. Errors name fields below the limit.
 func ParseLimit(raw json.RawMessage, name string, rate bool) (*Limit, []fault.Detail) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil || fields == nil {

@@ -63,7 +63,7 @@ type Deps interface {
 const (
 	NotRouted       = "not_routed"         // it reached no target
 	Cached          = "cached"             // the cache answered
-	Parameters      = "parameters"         // a condition reads a member of the body that records do not have
+	Parameters      = "parameters"         // a condition reads a field of the body that records do not have
 	NoTarget        = "no_target"          // the config gives it no target
 	MissingProvider = "unknown_provider"   // the config names a saved provider that does not exist
 	NotReproduced   = "not_reproduced"     // it was routed by this very config, but the record lacks data to find the same target

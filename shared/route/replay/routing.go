@@ -199,11 +199,11 @@ type past struct {
 	rec     *usage.Record
 	body    []byte // the client's body; empty: not read, or not stored
 	members map[string]json.RawMessage
-	unknown bool // a member of the body was needed that records do not have
+	unknown bool // a field of the body was needed that records do not have
 	same    bool // the record was routed by this very config
 }
 
-// param gives a member of the client's body.
+// param gives a field of the client's body.
 func (p *past) param(name string) (json.RawMessage, bool) {
 	switch {
 	case len(p.body) > 0:

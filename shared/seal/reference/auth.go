@@ -34,7 +34,7 @@ const (
 	token, appRole, kubernetes          = "token", "approle", "kubernetes"
 )
 
-// Field is a member of auth_config.
+// Field is a field of auth_config.
 type Field struct {
 	Name     string
 	Secret   bool
@@ -71,10 +71,10 @@ var managers = map[string]struct {
 	}},
 }
 
-// maxAuth bounds a member of auth_config, in bytes.
+// maxAuth bounds a field of auth_config, in bytes.
 const maxAuth = 8192
 
-// maskedPrefix begins the members that reads show in place of secrets.
+// maskedPrefix begins the fields that reads show in place of secrets.
 const maskedPrefix = "masked_"
 
 // Secrets are the names of all fields that are sealed.
@@ -182,7 +182,7 @@ func (e *edit) fail(name, format string, args ...any) {
 	e.bad = append(e.bad, fault.Detail{Field: "auth_config." + name, Message: fmt.Sprintf(format, args...)})
 }
 
-// rejectOthers rejects members that the chosen way does not know.
+// rejectOthers rejects fields that the chosen way does not know.
 func (e *edit) rejectOthers(choice string, m *mode) {
 	for _, name := range slices.Sorted(maps.Keys(e.changes)) {
 		if name != choice && !m.knows(name) && !strings.HasPrefix(name, maskedPrefix) && e.changes[name] != nil {
@@ -191,7 +191,7 @@ func (e *edit) rejectOthers(choice string, m *mode) {
 	}
 }
 
-// field decides the new value of one member.
+// field decides the new value of one field.
 func (e *edit) field(f *Field, plain, next map[string]string, secrets map[string]*string) {
 	v, present := e.changes[f.Name]
 	text, isText := v.(string)
@@ -345,7 +345,7 @@ func (r *Reference) CheckPath() string {
 	return ""
 }
 
-// FieldNames are the names of all members that auth_config may have, except those of
+// FieldNames are the names of all fields that auth_config may have, except those of
 // Choices.
 func FieldNames() []string {
 	var out []string
@@ -360,7 +360,7 @@ func FieldNames() []string {
 	return slices.Compact(out)
 }
 
-// Choices are the members that choose a way of calling, with their values.
+// Choices are the fields that choose a way of calling, with their values.
 func Choices() map[string][]string {
 	out := map[string][]string{}
 	for _, m := range managers {

@@ -131,9 +131,9 @@ func awsRejection(status int, kind string) error {
 // Value is a secret as its manager gave it. It is shared and never changed.
 type Value struct {
 	text string
-	// object means that the manager stores members, not a text.
+	// object means that the manager stores fields, not a text.
 	object  bool
-	members map[string]json.RawMessage // members of the text, if it is a JSON object
+	members map[string]json.RawMessage // fields of the text, if it is a JSON object
 }
 
 // Formats in which a secret is read.
@@ -154,7 +154,7 @@ func newValue(text string) (*Value, error) {
 	return v, nil
 }
 
-// newObject makes a Value from members.
+// newObject makes a Value from fields.
 func newObject(members map[string]json.RawMessage) (*Value, error) {
 	text, err := json.Marshal(members)
 	if err != nil {
@@ -163,8 +163,8 @@ func newObject(members map[string]json.RawMessage) (*Value, error) {
 	return &Value{text: string(text), object: true, members: members}, nil
 }
 
-// Read gives a member of the secret, or with key "" all of it. If the secret has only one
-// member, "" gives that member. format json gives JSON, anything else a text.
+// Read gives a field of the secret, or with key "" all of it. If the secret has only one
+// field, "" gives that field. format json gives JSON, anything else a text.
 func (v *Value) Read(key, format string) (string, error) {
 	raw := json.RawMessage(nil)
 	switch {
@@ -204,7 +204,7 @@ func (v *Value) Read(key, format string) (string, error) {
 	return text, nil
 }
 
-// asText is a member as a text: the content of a string; numbers and truth values as they
+// asText is a field as a text: the content of a string; numbers and truth values as they
 // are written.
 func asText(raw json.RawMessage, format string) (string, error) {
 	switch raw[0] {
@@ -222,7 +222,7 @@ func asText(raw json.RawMessage, format string) (string, error) {
 	return string(raw), nil
 }
 
-// Members are the names of a secret's members, in order; a text has none.
+// Members are the names of a secret's fields, in order; a text has none.
 func (v *Value) Members() []string { return slices.Sorted(maps.Keys(v.members)) }
 
 // azureVersion is the version of Key Vault's interface.

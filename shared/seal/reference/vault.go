@@ -142,7 +142,7 @@ func (v *vault) read(ctx context.Context, token, path string) (*Value, error) {
 	if json.Unmarshal(a.Data, &members) != nil || members == nil {
 		return nil, passing(nil, "cannot be read: the response of Vault is not valid")
 	}
-	// Version 2 wraps the members and adds metadata about the version.
+	// Version 2 wraps the fields and adds metadata about the version.
 	if inner, ok := members["data"]; ok && len(members) == 2 && members["metadata"] != nil {
 		var data map[string]json.RawMessage
 		if json.Unmarshal(inner, &data) != nil {

@@ -32,7 +32,7 @@ func Admitted(t *testing.T, client chat.RequestReader, body []byte) bool {
 	return !NotFault(t, client.Check(body, &found)) && wire.CheckUTF8(body) == nil
 }
 
-// RequireNoLoss requires that every member of body that is not silent is in up, at one of
+// RequireNoLoss requires that every field of body that is not silent is in up, at one of
 // its places, or in the report.
 func RequireNoLoss(t *testing.T, body, up []byte, loss *chat.Loss, places map[string][]string, silent func(string) bool) {
 	t.Helper()
@@ -193,7 +193,7 @@ func Decoded(t *testing.T, client chat.RequestReader, body []byte) *chat.Request
 }
 
 // EncodeFor encodes the request in body for a provider: nil when it is rejected, otherwise
-// JSON in which nothing has vanished. places specifies where members of body are in it; silent
+// JSON in which nothing has vanished. places specifies where fields of body are in it; silent
 // specifies which may be omitted without a report; flat specifies which part of the result is
 // searched (nil means all of it).
 func EncodeFor(

@@ -33,7 +33,7 @@ func Events(t *testing.T, stream []byte) []Event {
 }
 
 // CheckStream checks a stream that a client gets against the grammar of its dialect.
-// lenient streams may have extension members.
+// lenient streams may have extension fields.
 func CheckStream(t *testing.T, dialect string, stream []byte, lenient bool) {
 	t.Helper()
 	switch dialect {

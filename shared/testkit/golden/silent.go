@@ -2,7 +2,7 @@ package golden
 
 import "gateway/shared/chat"
 
-// SilentInChat are members of a chat that may be omitted without a report: the provider
+// SilentInChat are fields of a chat that may be omitted without a report: the provider
 // does anyway what they ask for, or they concern the gateway alone.
 func SilentInChat(name string, r *chat.Request) bool {
 	switch name {

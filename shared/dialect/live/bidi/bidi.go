@@ -61,7 +61,7 @@ var (
 	turnKeys    = wire.NewKeySet("modelTurn", "turnComplete", "interrupted", "inputTranscription", "outputTranscription")
 )
 
-// either is the value of a member that has two spellings; nil when it is absent.
+// either is the value of a field that has two spellings; nil when it is absent.
 func either(body []byte, w *wire.Walk, set *wire.KeySet, names ...string) []byte {
 	for _, name := range names {
 		if s := w.Spans[set.Index(name)]; s.Present(body) {
@@ -197,7 +197,7 @@ func (s *Session) realtime(input []byte) (sound bool, err error) {
 	return true, nil
 }
 
-// alone reports whether a message has exactly one member.
+// alone reports whether a message has exactly one field.
 func alone(message []byte, w *wire.Walk) bool {
 	n := 0
 	for i := range w.Spans {

@@ -39,7 +39,7 @@ func (s *Session) nested(event []byte) []live.Step {
 	return nil
 }
 
-// outputFields are the members of a response's output that hold what the model says, or has tools
+// outputFields are the fields of a response's output that hold what the model says, or has tools
 // do.
 var outputFields = map[string]bool{"text": false, "refusal": false, "arguments": true, "input": true, "code": false}
 
@@ -58,7 +58,7 @@ func made(event []byte) string {
 
 var outputWord = []byte(`"output"`)
 
-// named are the members of a response or a decision that are read.
+// named are the fields of a response or a decision that are read.
 type named struct {
 	ID    string `json:"id"`
 	Model string `json:"model"`

@@ -81,7 +81,7 @@ const (
 	keyReason
 )
 
-// member is the value of a member; nil when it is absent or null.
+// member is the value of a field; nil when it is absent or null.
 func member(body []byte, w *wire.Walk, key int) []byte {
 	if s := w.Spans[key]; s.Present(body) && !wire.IsNull(s.Of(body)) {
 		return s.Of(body)
@@ -89,7 +89,7 @@ func member(body []byte, w *wire.Walk, key int) []byte {
 	return nil
 }
 
-// text is a member that is a string; "" when it is absent.
+// text is a field that is a string; "" when it is absent.
 func text(body []byte, w *wire.Walk, key int, name string) (string, error) {
 	raw := member(body, w, key)
 	switch {
@@ -146,7 +146,7 @@ func (s *Session) Opens(first []byte) (o live.FirstMessage, err error) {
 	return o, err
 }
 
-// within puts the member field in front of a fault's own field.
+// within puts the field field in front of a fault's own field.
 func within(field string, err error) error {
 	f := fault.From(err)
 	if f.Field == "" || f.Field == "body" {
