@@ -32,7 +32,7 @@ var recipes = []recipe{
 	{
 		section: "Add a provider", most: 3,
 		changes: []insertion{
-			{"shared/provider/catalogue.go", `{ID: "novita-ai"`, `	{ID: "example-ai", Name: "Example AI", Dialect: OpenAIChat, Base: "https://api.example.com", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: plain},`},
+			{"shared/provider/catalog.go", `{ID: "novita-ai"`, `	{ID: "example-ai", Name: "Example AI", Dialect: OpenAIChat, Base: "https://api.example.com", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: plain},`},
 			{"shared/pricing/data/prices.txt", "ember-cloud\tminimax-m2.5\t", "example-ai\texample-1\tinput=0.5 output=1.5"},
 			{"shared/pricing/data/SOURCES.md", "|---|", "| 2026-11-29 | `example-ai/example-1` | added | example.com/pricing |"},
 		},
@@ -114,7 +114,7 @@ func TestRecipe(t *testing.T) {
 		section: "Add an endpoint", most: 6,
 		changes: []insertion{
 			{"shared/provider/operation.go", `Moderations         Operation = "moderations"`, `	Classify            Operation = "classify"`},
-			{"shared/provider/catalogue.go", `{Op: Moderations, Path: "/moderations"},`, `		{Op: Classify, Path: "/classify"},`},
+			{"shared/provider/catalog.go", `{Op: Moderations, Path: "/moderations"},`, `		{Op: Classify, Path: "/classify"},`},
 			{"functions/moderations/moderations.go", `return []relay.Route{{`, `		Method: "POST", Path: "/classify", Endpoint: "classify", BodyMode: relay.Unified, Scope: "completions.write",
 		Operation: provider.Classify, Check: openai.CheckModeration, Meter: openai.MeterModeration, NoOutput: true, UnitsOf: demand, CustomHost: true,
 	}, {`},
