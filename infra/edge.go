@@ -85,7 +85,7 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 			OriginId: jsii.String("container"), ProtocolPolicy: awscloudfront.OriginProtocolPolicy_HTTP_ONLY, CustomHeaders: secret,
 			ReadTimeout: awscdk.Duration_Seconds(jsii.Number(120)),
 		})
-		// WebSockets need their own behaviour; a behaviour also makes the origin known, so that
+		// WebSockets need their own behavior; a behavior also makes the origin known, so that
 		// the function can choose it.
 		for _, sessions := range []string{"/v1/realtime*", "/v1/live/*", "/v1/ws/*"} {
 			more[sessions] = behaviour(origin, awscloudfront.OriginRequestPolicy_ALL_VIEWER())

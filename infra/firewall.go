@@ -84,7 +84,7 @@ func managed(priority float64, group string, counted ...string) *awswafv2.CfnWeb
 	}
 }
 
-// blockBodies blocks bodies of settings that one of settingRules has labelled.
+// blockBodies blocks bodies of settings that one of settingRules has labeled.
 func blockBodies(priority float64) *awswafv2.CfnWebACL_RuleProperty {
 	var labels, paths []any
 	for _, rule := range settingRules {
@@ -113,7 +113,7 @@ func blockBodies(priority float64) *awswafv2.CfnWebACL_RuleProperty {
 	}
 }
 
-// labelOf is the label of a rule: GenericLFI_BODY is labelled GenericLFI_Body.
+// labelOf is the label of a rule: GenericLFI_BODY is labeled GenericLFI_Body.
 func labelOf(rule string) string { return strings.TrimSuffix(rule, "BODY") + "Body" }
 
 // maxPattern is how long a regular expression of a firewall may be.

@@ -102,7 +102,7 @@ var unpriced = regexp.MustCompile(`^(?:Custom::CDKBucketDeployment|AWS::(?:` + s
 	`IAM::.*`, `Lambda::(Function|Permission|Version|Alias|LayerVersion)`, `Logs::(LogGroup|SubscriptionFilter|ResourcePolicy)`, `S3::(Bucket|BucketPolicy)`, `SQS::(Queue|QueuePolicy)`, `SNS::.*`,
 	`DynamoDB::(GlobalTable|Table)`, `KMS::Alias`, `ApiGateway::.*`, `CDK::Metadata`, `CloudFront::(Distribution|Function|ResponseHeadersPolicy|VpcOrigin|OriginAccessControl|KeyValueStore)`, `SSM::Parameter`,
 	`Budgets::Budget`,                             // without actions
-	`Glue::(Database|Table)`, `Athena::WorkGroup`, // a catalogue is free up to a million things, and queries are paid by what they read
+	`Glue::(Database|Table)`, `Athena::WorkGroup`, // a catalog is free up to a million things, and queries are paid by what they read
 	`EC2::(VPC|Subnet|RouteTable|Route|SubnetRouteTableAssociation|InternetGateway|VPCGatewayAttachment|SecurityGroup|SecurityGroupIngress|SecurityGroupEgress|FlowLog|VPCEndpoint)`,
 	`ECS::(Cluster|TaskDefinition)`, `ElasticLoadBalancingV2::(Listener|ListenerRule|TargetGroup)`, `ApplicationAutoScaling::.*`, `CodeDeploy::.*`, `CertificateManager::Certificate`,
 	`Route53::RecordSet`, `CloudFormation::.*`, `SecretsManager::(ResourcePolicy|SecretTargetAttachment)`,

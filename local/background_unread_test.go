@@ -182,7 +182,7 @@ func TestAResponseIsBookedOnceWhoeverReadsIt(t *testing.T) {
 	eventually(t, func() error { return usageIs(r, key, n*lateCost) })
 }
 
-// A response is also booked if its key was deleted, if it was cancelled, and if the
+// A response is also booked if its key was deleted, if it was canceled, and if the
 // provider was down for a while. The gateway stops asking for a response that the provider
 // no longer knows, or that failed and used nothing.
 func TestHowAResponseInTheBackgroundMayEnd(t *testing.T) {

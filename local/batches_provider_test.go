@@ -66,7 +66,7 @@ func TestABatchThatTheProviderRefuses(t *testing.T) {
 	}
 }
 
-// A batch that a provider runs is cancelled there.
+// A batch that a provider runs is canceled there.
 func TestABatchAtTheProviderIsCancelled(t *testing.T) {
 	t.Parallel()
 	base, cancelled := slowProvider(t)
@@ -122,7 +122,7 @@ func slowProvider(t *testing.T) (base string, cancelled *atomic.Int32) {
 	return s.URL + "/v1", cancelled
 }
 
-// A batch of a key that is revoked is cancelled at the provider, and what it cost
+// A batch of a key that is revoked is canceled at the provider, and what it cost
 // until then is recorded as the key's.
 func TestABatchAtTheProviderEndsWithItsKey(t *testing.T) {
 	t.Parallel()

@@ -150,7 +150,7 @@ func TestALongFileOfRowsIsUploaded(t *testing.T) {
 	}
 }
 
-// A batch that is deleted to be stopped is cancelled for good; one that has ended
+// A batch that is deleted to be stopped is canceled for good; one that has ended
 // is not deleted.
 func TestAJobOfFireworksIsStoppedOnce(t *testing.T) {
 	t.Parallel()

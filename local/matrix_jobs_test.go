@@ -217,7 +217,7 @@ func (r *jobRun) newJob(id *string) reply {
 
 // renderJobs is the table of files and jobs.
 func renderJobs(b *bytes.Buffer, done []map[provider.Operation]string) {
-	b.WriteString("\n## Files, batches and fine-tuning\n\nA file is uploaded, listed, read and taken back; a batch of its rows is made, run to\nits end, listed, read row by row, and a second one cancelled; so are jobs. Providers\nand operations that are not listed are refused as unsupported_operation.\n\n| provider |")
+	b.WriteString("\n## Files, batches and fine-tuning\n\nA file is uploaded, listed, read and taken back; a batch of its rows is made, run to\nits end, listed, read row by row, and a second one canceled; so are jobs. Providers\nand operations that are not listed are refused as unsupported_operation.\n\n| provider |")
 	for _, o := range jobOperations {
 		b.WriteString(" " + o.name + " |")
 	}

@@ -68,7 +68,7 @@ func TestEveryPathOfTheOpenAISDK(t *testing.T) {
 		ws := r.admin("POST", "/workspaces", fmt.Sprintf(`{"name":"Neighbour %d"}`, i))
 		keys = append(keys, r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write","logs.view"]}`, ws["id"]))["key"].(string))
 	}
-	// The neighbour uses the credential too, so that what nobody made is nobody's.
+	// The neighbor uses the credential too, so that what nobody made is nobody's.
 	r.call("GET", "/files", "", "X-Gateway-Api-Key", keys[1], "X-Gateway-Provider", "@common")
 	mine := []string{"X-Gateway-Api-Key", keys[0], "X-Gateway-Provider", "@common"}
 	paid := map[string]bool{"/responses": true, "/responses/compact": true, "/decisions": true, "/chat/completions": true, "/completions": true, "/embeddings": true}

@@ -16,7 +16,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// neighbours are two workspaces that use one credential of the organization.
+// neighbors are two workspaces that use one credential of the organization.
 type neighbours struct {
 	*running
 	mine, theirs string // keys

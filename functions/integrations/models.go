@@ -18,7 +18,7 @@ import (
 	"gateway/shared/seal/hostpin"
 )
 
-// modelRoutes are the models of an integration: those of the catalogue, which
+// modelRoutes are the models of an integration: those of the catalog, which
 // can be disabled, and its own.
 func (f *family) modelRoutes() []admin.Route {
 	models := admin.FieldOf[[]provider.IntegrationModel]("models", "", maxModels)
@@ -131,7 +131,7 @@ func (f *family) putModels(c *admin.Call) (any, error) {
 
 // mergeModels merges the sent models into the stored ones, by model and field.
 func (f *family) mergeModels(i *provider.Integration, sent []admin.Values) error {
-	catalogue := pricing.Default().Models(i.AIProviderID)
+	catalog := pricing.Default().Models(i.AIProviderID)
 	named := make(map[string]bool, len(sent))
 	i.ModelHeaders = maps.Clone(i.ModelHeaders)
 	var bad []fault.Detail
@@ -144,7 +144,7 @@ func (f *family) mergeModels(i *provider.Integration, sent []admin.Values) error
 		named[slug] = true
 		k := slices.IndexFunc(i.Models, func(m provider.IntegrationModel) bool { return m.Slug == slug })
 		if k < 0 {
-			k, i.Models = len(i.Models), append(i.Models, provider.IntegrationModel{Custom: !slices.Contains(catalogue, slug)})
+			k, i.Models = len(i.Models), append(i.Models, provider.IntegrationModel{Custom: !slices.Contains(catalog, slug)})
 		}
 		m, err := admin.Merge(i.Models[k], in)
 		if err != nil {
@@ -171,10 +171,10 @@ func (f *family) deleteModels(c *admin.Call) (any, error) {
 	}
 	return nil, f.col.Edit(c, func(_ *resource.Tx, ch *change) error {
 		i := ch.Form
-		catalogue := pricing.Default().Models(i.AIProviderID)
+		catalog := pricing.Default().Models(i.AIProviderID)
 		for _, name := range names {
 			n := slices.IndexFunc(i.Models, func(m provider.IntegrationModel) bool { return m.Slug == name })
-			if (n >= 0 && !i.Models[n].Custom) || (n < 0 && slices.Contains(catalogue, name)) {
+			if (n >= 0 && !i.Models[n].Custom) || (n < 0 && slices.Contains(catalog, name)) {
 				return fault.Invalid("slugs", "names a model of the catalog, which can only be disabled; only custom models can be deleted")
 			}
 		}
@@ -284,7 +284,7 @@ var accessSchema = admin.Closed(map[string]admin.Schema{
 	"enabled": {"type": "boolean"}, "usage_limits": ledger.OnIntegration.UsageSchema(), "rate_limits": ledger.OnIntegration.RateSchema(),
 })
 
-// knownProvider gives the catalogue's name of a provider.
+// knownProvider gives the catalog's name of a provider.
 func knownProvider(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 	var id string
 	if err := json.Unmarshal(raw, &id); err == nil {

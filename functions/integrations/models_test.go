@@ -19,7 +19,7 @@ func TestModelsAreEnabledPricedAndAdded(t *testing.T) {
 		return nil
 	}
 	if m := model("gpt-4o-mini"); m == nil || m["enabled"] != true || m["is_custom"] != false {
-		t.Fatalf("a model of the catalogue: %v", m)
+		t.Fatalf("a model of the catalog: %v", m)
 	}
 	// The integration's key is sent to the host of a model, so it has to be given again.
 	h.Do("PUT", path, chief, `{"models":[{"slug":"mine","enabled":true,"configurations":{"custom_host":"https://models.example.com/v1"}}]}`).RequireFault(400, "AB01", "models.mine.configurations.custom_host")

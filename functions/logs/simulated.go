@@ -64,7 +64,7 @@ func (f *family) question(c *admin.Call, sc store.Scope, filter *report.Filter) 
 	return q, m, nil
 }
 
-// unknown names fields of the body that mean nothing. A misspelt change would otherwise
+// unknown names fields of the body that mean nothing. A misspelled change would otherwise
 // look like one that changes nothing.
 func unknown(c *admin.Call) (bad []fault.Detail) {
 	var sent map[string]json.RawMessage

@@ -90,26 +90,26 @@ func (f directory) routes() []admin.Route {
 	}}
 }
 
-// catalogued is a row of a server with its workspace.
-type catalogued struct {
+// listedServer is a row of a server with its workspace.
+type listedServer struct {
 	resource.Row
 	in *resource.Record
 }
 
 // after reports whether a row follows a position in the list, which begins with the newest
 // rows.
-func (e *catalogued) after(order, id string) int {
+func (e *listedServer) after(order, id string) int {
 	return cmp.Or(strings.Compare(order, e.Order), strings.Compare(id, e.ID))
 }
 
-func (e *catalogued) name() string { return namespace + e.in.Slug + "/" + e.Slug }
+func (e *listedServer) name() string { return namespace + e.in.Slug + "/" + e.Slug }
 
 func (f directory) listRegistry(c *admin.Call) (any, error) {
 	spaces, err := f.placesOf(c)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := f.catalogue(c, spaces)
+	rows, err := f.catalog(c, spaces)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (f directory) listRegistry(c *admin.Call) (any, error) {
 		if !ok {
 			return nil, fault.Invalid("cursor", "must be the nextCursor of the previous page")
 		}
-		rows = slices.DeleteFunc(rows, func(e catalogued) bool { return e.after(order, id) <= 0 })
+		rows = slices.DeleteFunc(rows, func(e listedServer) bool { return e.after(order, id) <= 0 })
 	}
 	limit := defaultShown
 	if c.Query.HasValue("limit") {
@@ -128,11 +128,11 @@ func (f directory) listRegistry(c *admin.Call) (any, error) {
 }
 
 // pageOf returns the first available servers of rows, and the cursor of the next page.
-func (f directory) pageOf(c *admin.Call, rows []catalogued, limit int) (*listing, error) {
+func (f directory) pageOf(c *admin.Call, rows []listedServer, limit int) (*listing, error) {
 	out := &listing{Servers: []listed{}}
 	since := instant.Of(c.Query, "updated_since")
 	known := integrations{}
-	var last *catalogued
+	var last *listedServer
 	for looked := 0; len(rows) > 0; {
 		part := rows[:min(len(rows), readAtOnce)]
 		items, err := f.open(c, part, since, known)
@@ -216,8 +216,8 @@ func holdsIn(c *admin.Call, workspace string) (bool, error) {
 	return err == nil && there.HasAny(c.Route.Scopes), err
 }
 
-// catalogue returns the rows of all servers of workspaces that match the search, newest first.
-func (f directory) catalogue(c *admin.Call, spaces []*resource.Record) ([]catalogued, error) {
+// catalog returns the rows of all servers of workspaces that match the search, newest first.
+func (f directory) catalog(c *admin.Call, spaces []*resource.Record) ([]listedServer, error) {
 	scopes := make([]store.Scope, len(spaces))
 	for i, ws := range spaces {
 		scopes[i] = store.Scope{Org: c.Caller.Scope.Org, Workspace: ws.ID}
@@ -227,16 +227,16 @@ func (f directory) catalogue(c *admin.Call, spaces []*resource.Record) ([]catalo
 		return nil, err
 	}
 	search := strings.ToLower(c.Query.Text("search"))
-	var out []catalogued
+	var out []listedServer
 	for i, rows := range lists {
 		for _, row := range rows {
-			e := catalogued{row, spaces[i]}
+			e := listedServer{row, spaces[i]}
 			if strings.Contains(strings.ToLower(e.name()), search) || strings.Contains(strings.ToLower(row.Name), search) {
 				out = append(out, e)
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b catalogued) int { return a.after(b.Order, b.ID) })
+	slices.SortFunc(out, func(a, b listedServer) int { return a.after(b.Order, b.ID) })
 	return out, nil
 }
 
@@ -248,7 +248,7 @@ type offer struct {
 
 // open returns the servers of rows in order: nil for one that is not active, or not available
 // on every level, or has not changed since. known are integrations that were read before.
-func (f directory) open(c *admin.Call, rows []catalogued, since time.Time, known integrations) ([]*offer, error) {
+func (f directory) open(c *admin.Call, rows []listedServer, since time.Time, known integrations) ([]*offer, error) {
 	ids := map[string][]string{}
 	for i := range rows {
 		ids[rows[i].in.ID] = append(ids[rows[i].in.ID], rows[i].ID)
@@ -293,7 +293,7 @@ func (f directory) open(c *admin.Call, rows []catalogued, since time.Time, known
 }
 
 // cursor returns the opaque position after a row.
-func (e *catalogued) cursor() string {
+func (e *listedServer) cursor() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(e.Order + " " + e.ID))
 }
 
@@ -327,7 +327,7 @@ var (
 )
 
 // shownIn returns a server in the registry's format.
-func (f directory) shownIn(c *admin.Call, at *catalogued, o *offer) listed {
+func (f directory) shownIn(c *admin.Call, at *listedServer, o *offer) listed {
 	of := &mcp.Integration{}
 	if o.of != nil {
 		of = o.of.Form

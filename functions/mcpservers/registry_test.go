@@ -24,8 +24,8 @@ import (
 
 const registry = "/v0.1/servers"
 
-// catalogue returns the names of a page, without their common prefix, and its cursor.
-func catalogue(t testing.TB, h *admintest.Installation, who, query string) (names []string, next string) {
+// catalog returns the names of a page, without their common prefix, and its cursor.
+func catalog(t testing.TB, h *admintest.Installation, who, query string) (names []string, next string) {
 	t.Helper()
 	got := h.Do("GET", registry+query, who, nil).OK()
 	for _, e := range got.At("servers").([]any) {
@@ -117,7 +117,7 @@ func TestRegistryPagesNewestFirst(t *testing.T) {
 	one := admintest.OneSlug + "/"
 	var all []string
 	for query, pages := "?limit=3", 0; ; pages++ {
-		names, next := catalogue(t, h, key, query)
+		names, next := catalog(t, h, key, query)
 		if all = append(all, names...); next == "" {
 			break
 		}
@@ -127,22 +127,22 @@ func TestRegistryPagesNewestFirst(t *testing.T) {
 		query = "?limit=3&cursor=" + url.QueryEscape(next)
 	}
 	same(t, "pages", all, one+"s-6", one+"s-5", one+"s-4", one+"s-3", one+"s-2", one+"s-1", one+"s-0")
-	names, next := catalogue(t, h, key, "?limit=7")
+	names, next := catalog(t, h, key, "?limit=7")
 	if len(names) != 7 || next != "" {
 		t.Errorf("%v, next %q", names, next)
 	}
-	names, next = catalogue(t, h, chief, "?limit=2")
+	names, next = catalog(t, h, chief, "?limit=2")
 	same(t, "all workspaces", names, admintest.TwoSlug+"/s-b", one+"s-6")
 	// Changes between pages do not move servers that were not shown yet.
 	serve(h, key, "later")
 	h.Do("DELETE", "/mcp-servers/s-5", key, nil).OK()
-	names, _ = catalogue(t, h, chief, "?limit=2&cursor="+next)
+	names, _ = catalog(t, h, chief, "?limit=2&cursor="+next)
 	same(t, "the next page", names, one+"s-4", one+"s-3")
-	names, _ = catalogue(t, h, key, "?search=S-3")
+	names, _ = catalog(t, h, key, "?search=S-3")
 	same(t, "search", names, one+"s-3")
-	names, _ = catalogue(t, h, key, "?search=server%20OF%20later")
+	names, _ = catalog(t, h, key, "?search=server%20OF%20later")
 	same(t, "search of a title", names, one+"later")
-	names, _ = catalogue(t, h, key, "?search=nothing%25")
+	names, _ = catalog(t, h, key, "?search=nothing%25")
 	same(t, "search of nothing", names)
 }
 
@@ -154,13 +154,13 @@ func TestRegistryFiltersByUpdateTime(t *testing.T) {
 	time.Sleep(2 * time.Millisecond) // times are stored in milliseconds
 	serve(h, key, "new")
 	since := h.Do("GET", registry+"?limit=1", key, nil).OK().Text("servers", "0", "_meta", "io.gateway.ai/registry", "updatedAt")
-	names, _ := catalogue(t, h, key, "?updated_since="+url.QueryEscape(since))
+	names, _ := catalog(t, h, key, "?updated_since="+url.QueryEscape(since))
 	same(t, "since", names, admintest.OneSlug+"/new")
 	time.Sleep(2 * time.Millisecond)
 	h.Do("PUT", "/mcp-servers/old", key, `{"description":"d"}`).OK()
-	names, _ = catalogue(t, h, key, "?updated_since="+url.QueryEscape(since))
+	names, _ = catalog(t, h, key, "?updated_since="+url.QueryEscape(since))
 	same(t, "after a change", names, admintest.OneSlug+"/new", admintest.OneSlug+"/old")
-	names, _ = catalogue(t, h, key, "?updated_since=2199-01-01")
+	names, _ = catalog(t, h, key, "?updated_since=2199-01-01")
 	same(t, "later than all", names)
 }
 
@@ -235,15 +235,15 @@ func TestRegistryListsTheWorkspaceOfTheKey(t *testing.T) {
 	h.Do("GET", registry, "reads", nil).RequireFault(403, "AB03", "")
 	h.SetCaller("lists", admin.Caller{KeyID: "k", Type: "workspace-service", Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: admintest.ScopeList{"mcp_servers.list"}}.As(identity.RankManager))
 	for _, who := range []string{"lists", key, chief, admintest.MemberKey} {
-		names, _ := catalogue(t, h, who, "")
+		names, _ := catalog(t, h, who, "")
 		same(t, who, names, admintest.OneSlug+"/mine")
 		for _, ws := range []string{h.One, admintest.OneSlug} {
-			names, _ := catalogue(t, h, who, "?workspace_id="+ws)
+			names, _ := catalog(t, h, who, "?workspace_id="+ws)
 			same(t, who+" of "+ws, names, admintest.OneSlug+"/mine")
 		}
 	}
 	for _, who := range []string{admintest.WorkspaceB, admintest.OtherAdmin} {
-		names, _ := catalogue(t, h, who, "")
+		names, _ := catalog(t, h, who, "")
 		same(t, who, names)
 	}
 	// Foreign resources are indistinguishable from missing ones.
@@ -274,10 +274,10 @@ func TestRegistryListsAllWorkspacesOfAUser(t *testing.T) {
 	}
 	lists := admintest.ScopeList{"mcp_servers.list"}
 	person(map[string]admintest.ScopeList{h.One: lists, h.Two: lists})
-	names, _ := catalogue(t, h, "person", "")
+	names, _ := catalog(t, h, "person", "")
 	same(t, "both", names, admintest.TwoSlug+"/of-two", admintest.OneSlug+"/of-one")
 	person(map[string]admintest.ScopeList{h.One: lists})
-	names, _ = catalogue(t, h, "person", "")
+	names, _ = catalog(t, h, "person", "")
 	same(t, "one", names, admintest.OneSlug+"/of-one")
 	h.Do("GET", registry+"?workspace_id="+h.Two, "person", nil).RequireFault(404, "AB08", "workspace_id")
 }

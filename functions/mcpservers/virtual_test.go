@@ -46,8 +46,8 @@ func TestVirtualServersListMemberTools(t *testing.T) {
 		}
 		admintest.ForeignIsMissing(t, h, method, "/mcp-servers", id, body)
 	}
-	names, _ := catalogue(t, h, key, "?search=/all")
-	same(t, "catalogue", names, admintest.OneSlug+"/all")
+	names, _ := catalog(t, h, key, "?search=/all")
+	same(t, "catalog", names, admintest.OneSlug+"/all")
 	for _, below := range []string{"GET capabilities", "GET metadata", "POST test"} {
 		method, path, _ := strings.Cut(below, " ")
 		h.Do(method, "/mcp-servers/all/"+path, key, nil).RequireFault(400, "AB01", "serverId")

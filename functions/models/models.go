@@ -1,4 +1,4 @@
-// Package models is the family that lists what a workspace can call: the catalogue
+// Package models is the family that lists what a workspace can call: the catalog
 // of its saved providers, or a provider's own list when a request names one.
 package models
 
@@ -58,7 +58,7 @@ type model struct {
 	created    int64
 }
 
-// list responds with the catalogue: {object, data:[{id,object,created,owned_by}],
+// list responds with the catalog: {object, data:[{id,object,created,owned_by}],
 // total_count}.
 func list(c *relay.Caller) ([]byte, error) {
 	q, err := readQuery(c.Query)

@@ -21,11 +21,11 @@ import (
 //	states A B C       the state after so many reads; the last one finishes the object
 //	stops A B          the same after a cancellation
 //	cancel SUFFIX      POST PATH/{id}SUFFIX cancels
-//	ended STATUS CODE MESSAGE   the error for cancelling an object that has ended
+//	ended STATUS CODE MESSAGE   the error for canceling an object that has ended
 //	missing STATUS PARAM CODE MESSAGE   the error for an unknown id, which replaces %s
 //	gone JSON          DELETE PATH/{id} responds with it
 //	created JSON       replaces the object in the response to POST; <object> is the object
-//	cancelled JSON     replaces the object in the response to a cancellation
+//	canceled JSON     replaces the object in the response to a cancellation
 //	filter PARAM=NAME  a list has only objects with this value
 //	order asc          the standard order of a list is by age
 //	page NAMES         the parameters limit=, max=, after=, before=, order= and number= of a list

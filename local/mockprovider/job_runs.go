@@ -175,7 +175,7 @@ func runPredictions(x *exchange, n *resource) {
 }
 
 // runMessageBatch answers the requests at half the price; it answers none of a batch that
-// was cancelled.
+// was canceled.
 func runMessageBatch(x *exchange, n *resource) {
 	n.rows, n.good, n.content = 0, 0, []byte{}
 	for _, r := range n.body.get("requests").arr {

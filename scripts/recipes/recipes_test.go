@@ -36,7 +36,7 @@ var recipes = []recipe{
 			{"shared/pricing/data/prices.txt", "ember-cloud\tminimax-m2.5\t", "example-ai\texample-1\tinput=0.5 output=1.5"},
 			{"shared/pricing/data/SOURCES.md", "|---|", "| 2026-11-29 | `example-ai/example-1` | added | example.com/pricing |"},
 		},
-		written: []string{"shared/pricing/data/prices.packed", "shared/provider/testdata/catalogue.txt"},
+		written: []string{"shared/pricing/data/prices.packed", "shared/provider/testdata/catalog.txt"},
 		proof: insertion{"shared/provider/recipe_test.go", "", `package provider
 
 import "testing"
@@ -125,7 +125,7 @@ func TestRecipe(t *testing.T) {
 	},`},
 			{"local/mockprovider/openai_operations.go", `{"POST", "/moderations", moderation},`, `		{"POST", "/classify", moderation},`},
 		},
-		written: []string{"functions/docs/document/openapi.json", "shared/provider/testdata/catalogue.txt", "shared/host/placement/routes.txt"},
+		written: []string{"functions/docs/document/openapi.json", "shared/provider/testdata/catalog.txt", "shared/host/placement/routes.txt"},
 		proof: insertion{"local/recipe_test.go", "", `package main
 
 import (

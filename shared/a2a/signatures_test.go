@@ -38,7 +38,7 @@ func newKeys(t *testing.T) *signing.Keys {
 // someCard has fields of both versions, empty fields and fields outside the model.
 const someCard = `{"name":"Agent","description":"Ö <&>","version":"1","url":"https://a/rpc","preferredTransport":"JSONRPC","iconUrl":"","provider":{"organization":"O","x":1},"capabilities":{"streaming":true,"pushNotifications":false,"extensions":[{"uri":"u","required":false,"params":{"n":1.50,"e":[],"f":false}}],"stateTransitionHistory":true},"supportedInterfaces":[{"url":"https://a/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0","tenant":""}],"securitySchemes":{"k":{"type":"apiKey","apiKeySecurityScheme":{"location":"header","name":"n"}}},"securityRequirements":[{"schemes":{"k":{"list":[]}}}],"skills":[{"id":"s","name":"","description":"d","tags":["t",""],"security":[]}],"x-more":null,"signatures":[{"protected":"x","signature":"y"}]}`
 
-// modelled is what libraries of 1.0 sign.
+// modeled is what libraries of 1.0 sign.
 const modelled = `{"capabilities":{"extensions":[{"params":{"f":false,"n":1.5},"uri":"u"}],"pushNotifications":false,"streaming":true},"description":"Ö <&>","name":"Agent","provider":{"organization":"O"},"securitySchemes":{"k":{"apiKeySecurityScheme":{"location":"header","name":"n"}}},"skills":[{"description":"d","id":"s","tags":["t"]}],"supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://a/rpc"}],"version":"1"}`
 
 // Cards are signed in both forms, verified by another library, and deterministic.

@@ -18,7 +18,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Call is one authorised and validated request.
+// Call is one authorized and validated request.
 type Call struct {
 	Context   context.Context
 	Request   *http.Request

@@ -39,7 +39,7 @@ type Versions[T any] struct {
 	// Drafted specifies what of the record an update responses that made a version which
 	// is not published yet; nil: what every update answers.
 	Drafted *Reply
-	// CheckPublish rejects a version that may not be published or labelled yet; nil: all may be.
+	// CheckPublish rejects a version that may not be published or labeled yet; nil: all may be.
 	// It is called before either.
 	CheckPublish func(c *Call, it Item[T], n int64) error
 	// Labels are the kind of the labels that versions carry; "": none.

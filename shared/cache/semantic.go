@@ -123,7 +123,7 @@ func countMessages(r *chat.Request) int {
 // Semantic reports whether the cache compares meanings at all.
 func (c *Cache) Semantic() bool { return c.neighbours != nil }
 
-// candidates is how many neighbours are tried: the response of the nearest may
+// candidates is how many neighbors are tried: the response of the nearest may
 // have expired or been removed.
 const candidates = 4
 

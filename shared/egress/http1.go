@@ -62,7 +62,7 @@ func (t *HTTP1) CloseIdleConnections() {
 }
 
 // RoundTrip implements http.RoundTripper. Its errors are those of NewTransport: IsBlocked
-// recognises a closed address, errors.Is finds the context's own error.
+// recognizes a closed address, errors.Is finds the context's own error.
 func (t *HTTP1) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, ok := t.takes(req)
 	if !ok {

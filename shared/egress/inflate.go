@@ -211,7 +211,7 @@ func (c *capped) Read(b []byte) (int, error) {
 
 func (c *capped) Close() error { return c.body.Close() }
 
-// networkError recognises errors of the network, of TLS, of the policy and of a connection
+// networkError recognizes errors of the network, of TLS, of the policy and of a connection
 // that ended, by their type. They quote nothing that a host sent.
 func networkError(err error) bool {
 	var (

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Code names one kind of rejection; see catalogue for its status and types.
+// Code names one kind of rejection; see catalog for its status and types.
 type Code string
 
 // Source is the origin of an error: the gateway or the model provider.
@@ -41,7 +41,7 @@ type Fault struct {
 	Details    []Detail      // all field errors, when there are several
 	RetryAfter time.Duration // > 0: sent as Retry-After, rounded up to seconds
 	Source     Source        // empty means SourceGateway
-	StatusCode int           // overrides the catalogue's status when not 0 (provider errors)
+	StatusCode int           // overrides the catalog's status when not 0 (provider errors)
 	Limit      *Limit        // the limit that rejected; nil: none did
 	Retried    bool          // the gateway has repeated the request, or tried other targets
 	cause      error
@@ -189,7 +189,7 @@ func Is(err error, code Code) bool {
 	return errors.As(err, &f) && f.Code == code
 }
 
-// The catalogue. Adding a code is adding a constant and a row.
+// The catalog. Adding a code is adding a constant and a row.
 const (
 	InvalidRequest          Code = "invalid_request"
 	InvalidConfig           Code = "invalid_config"
@@ -243,7 +243,7 @@ type row struct {
 	admin  string // administration errorCode
 }
 
-var catalogue = map[Code]row{
+var catalog = map[Code]row{
 	InvalidRequest:          {400, "invalid_request_error", "AB01"},
 	InvalidConfig:           {400, "invalid_request_error", "AB01"},
 	InvalidContentType:      {400, "invalid_request_error", "AB01"},
@@ -292,13 +292,13 @@ var catalogue = map[Code]row{
 
 // IsKnown reports whether a code is in the catalog; providers have other codes.
 func IsKnown(c Code) bool {
-	_, ok := catalogue[c]
+	_, ok := catalog[c]
 	return ok
 }
 
 func entry(c Code) row {
-	if r, ok := catalogue[c]; ok {
+	if r, ok := catalog[c]; ok {
 		return r
 	}
-	return catalogue[InternalError]
+	return catalog[InternalError]
 }

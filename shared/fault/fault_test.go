@@ -11,7 +11,7 @@ import (
 )
 
 func TestEveryCodeHasARow(t *testing.T) {
-	for code, r := range catalogue {
+	for code, r := range catalog {
 		if r.status < 400 || r.status > 599 || r.typ == "" || !strings.HasPrefix(r.admin, "AB0") {
 			t.Errorf("%s: %+v", code, r)
 		}
@@ -128,7 +128,7 @@ func TestErrorsOfAConfigAreListedByPath(t *testing.T) {
 
 // TestFinalRejectionsAreMarked: SDKs that read the header do not repeat what cannot succeed.
 func TestFinalRejectionsAreMarked(t *testing.T) {
-	for code, r := range catalogue {
+	for code, r := range catalog {
 		final := r.status < 500 && r.status != 408 && r.status != 409 && r.status != 429
 		h := http.Header{}
 		New(code, "", "").SetHeaders(h)

@@ -161,7 +161,7 @@ func NormalScope(s string) string {
 // ScopeSet is a set of scopes.
 type ScopeSet map[string]struct{}
 
-// NewScopeSet returns a set of normalised scopes.
+// NewScopeSet returns a set of normalized scopes.
 func NewScopeSet(scopes ...string) ScopeSet {
 	set := make(ScopeSet, len(scopes))
 	for _, s := range scopes {

@@ -172,7 +172,7 @@ func decodeShare(rec resource.Record) (*sharedAs, error) {
 	return &sharedAs{rec.ID, s}, nil
 }
 
-// labelled is the version that carries a label, by the label's name or id; 0: none does.
+// labeled is the version that carries a label, by the label's name or id; 0: none does.
 func (s View) labelled(ctx context.Context, sc store.Scope, h *head[*Saved], label string) (int64, error) {
 	if len(h.labels) == 0 {
 		return 0, nil

@@ -83,9 +83,9 @@ var (
 	objectOnly = Quirks{StreamUsage: true, OnlyMaxTokens: true, ObjectOnly: true}
 )
 
-// catalogue is the table: first the makers of models, then the hosts of open models, then
+// catalog is the table: first the makers of models, then the hosts of open models, then
 // providers that are only reached by pass-through.
-var catalogue = []Provider{
+var catalog = []Provider{
 	{ID: "openai", Aliases: []string{"open-ai"}, Name: "OpenAI", Dialect: OpenAIChat, Base: "https://api.openai.com/v1", Auth: bearer, Key: always, Routes: beside(everyOpenAI, Route{Op: Live, Path: "/live/sessions"}),
 		Headers: []Header{{"OpenAI-Organization", "{openai_organization}"}, {"OpenAI-Project", "{openai_project}"}, {"OpenAI-Beta", "{openai_beta}"}},
 		Fields:  []Field{{Name: "openai_organization"}, {Name: "openai_project"}, {Name: "openai_beta", Bare: "openai-beta"}},
@@ -306,12 +306,12 @@ const mantleAnthropic = "https://bedrock-mantle.{aws_region|us-east-1}.api.aws/a
 
 const bedrockControl = "https://bedrock.{aws_region|us-east-1}.amazonaws.com"
 
-// UnknownProviderMessage is the message for an id that no provider of the catalogue has. It suggests the
+// UnknownProviderMessage is the message for an id that no provider of the catalog has. It suggests the
 // nearest one, or where to find them.
 func UnknownProviderMessage(id string) string {
-	ids := make([]string, len(catalogue))
-	for i := range catalogue {
-		ids[i] = catalogue[i].ID
+	ids := make([]string, len(catalog))
+	for i := range catalog {
+		ids[i] = catalog[i].ID
 	}
 	meant := hint.DidYouMean(id, ids)
 	if meant == "" {

@@ -28,7 +28,7 @@ lightning-ai ember-cloud hugging-face open-ai scenario-ai`
 func TestEveryProviderHasItsRow(t *testing.T) {
 	for _, id := range strings.Fields(everyID) {
 		if _, ok := ByID(id); !ok {
-			t.Errorf("%s is not in the catalogue", id)
+			t.Errorf("%s is not in the catalog", id)
 		}
 	}
 	if _, ok := ByID("no-such-provider"); ok {
@@ -109,7 +109,7 @@ func TestEveryAddressAndCredential(t *testing.T) {
 		fmt.Fprintf(&b, "  %-20s %-22s %s\n", "passthrough", "", passed)
 		b.WriteString(authLines(t, &target, passed))
 	}
-	golden(t, "testdata/catalogue.txt", b.String())
+	golden(t, "testdata/catalog.txt", b.String())
 }
 
 func authLines(t *testing.T, target *Target, rawURL string) string {

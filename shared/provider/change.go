@@ -164,7 +164,7 @@ func (e *edit) sort(fields map[string]any) {
 	}
 }
 
-// mappings checks the targets and gives the mappings with the catalogue's names of the
+// mappings checks the targets and gives the mappings with the catalog's names of the
 // fields.
 func (e *edit) mappings(list []SecretMapping) []SecretMapping {
 	out := make([]SecretMapping, 0, len(list))

@@ -78,10 +78,10 @@ func FuzzPathModel(f *testing.F) {
 	f.Add("/v1beta/models/gemini-2.5-flash:generateContent")
 	f.Add("/../deployments/%2e%2e/%zz//x/%40cf/a")
 	f.Fuzz(func(t *testing.T, path string) {
-		for i := range catalogue {
-			named := catalogue[i].PathModel(path)
-			if again := catalogue[i].PathModel("/./" + path); again != named {
-				t.Fatalf("%s %q: %q and %q", catalogue[i].ID, path, named, again)
+		for i := range catalog {
+			named := catalog[i].PathModel(path)
+			if again := catalog[i].PathModel("/./" + path); again != named {
+				t.Fatalf("%s %q: %q and %q", catalog[i].ID, path, named, again)
 			}
 		}
 	})

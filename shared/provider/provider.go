@@ -24,7 +24,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Provider is one row of the catalogue. Rows are never changed.
+// Provider is one row of the catalog. Rows are never changed.
 type Provider struct {
 	ID      string   // provider type, such as openai
 	Aliases []string // other ids that mean the same row
@@ -87,9 +87,9 @@ type Quirks struct {
 type Rename struct{ From, To string }
 
 var byID = func() map[string]*Provider {
-	m := make(map[string]*Provider, 2*len(catalogue))
-	for i := range catalogue {
-		p := &catalogue[i]
+	m := make(map[string]*Provider, 2*len(catalog))
+	for i := range catalog {
+		p := &catalog[i]
 		p.readHeaderNames()
 		m[p.ID] = p
 		for _, alias := range p.Aliases {
@@ -99,7 +99,7 @@ var byID = func() map[string]*Provider {
 	return m
 }()
 
-// canonicalNames are the header names of the catalogue in canonical form, which net/http
+// canonicalNames are the header names of the catalog in canonical form, which net/http
 // otherwise makes again each time.
 var canonicalNames = map[string]string{}
 
@@ -141,11 +141,11 @@ func ByID(id string) (*Provider, bool) {
 	return p, ok
 }
 
-// All returns every provider in the order of the catalogue.
+// All returns every provider in the order of the catalog.
 func All() []*Provider {
-	all := make([]*Provider, len(catalogue))
-	for i := range catalogue {
-		all[i] = &catalogue[i]
+	all := make([]*Provider, len(catalog))
+	for i := range catalog {
+		all[i] = &catalog[i]
 	}
 	return all
 }

@@ -123,16 +123,16 @@ func (i *Integration) Allows(model string) bool {
 	return i.AllowAllModels
 }
 
-// Callable returns the names of the models that may be called: the catalogue's (unless
+// Callable returns the names of the models that may be called: the catalog's (unless
 // only enabled ones are allowed) without disabled ones, and the integration's own.
-func (i *Integration) Callable(catalogue []string) []string {
+func (i *Integration) Callable(catalog []string) []string {
 	state := make(map[string]bool, len(i.Models))
 	for _, m := range i.Models {
 		state[m.Slug] = m.Enabled
 	}
 	var names []string
 	if i.AllowAllModels {
-		for _, name := range catalogue {
+		for _, name := range catalog {
 			if enabled, set := state[name]; enabled || !set {
 				names = append(names, name)
 				delete(state, name)

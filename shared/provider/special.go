@@ -181,7 +181,7 @@ func (t *Target) UpstreamModel(model string) string {
 	return model
 }
 
-// mantleClaude recognises the models that Mantle serves in the Anthropic dialect.
+// mantleClaude recognizes the models that Mantle serves in the Anthropic dialect.
 func mantleClaude(model string) bool { return strings.HasPrefix(model, "anthropic.") }
 
 // anthropicDeployment: a Foundry URL that names Anthropic serves its Messages.

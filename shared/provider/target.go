@@ -28,7 +28,7 @@ type Deployment struct {
 	Name       string
 	Alias      string
 	APIVersion string
-	Model      string // a model of the catalogue, for prices
+	Model      string // a model of the catalog, for prices
 	Default    bool
 }
 
@@ -55,7 +55,7 @@ type Target struct {
 func (t *Target) Field(name string) string { return t.Credential.Fields[name] }
 
 // OwnHost returns the URL that a person has set as the target's address, and the field
-// that holds it; "" when the catalogue's address is used. The caller must check the URL
+// that holds it; "" when the catalog's address is used. The caller must check the URL
 // against the egress rules.
 func (t *Target) OwnHost() (rawURL, field string) {
 	switch {

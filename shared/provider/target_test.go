@@ -185,7 +185,7 @@ func TestCustomHostReplacesTheBase(t *testing.T) {
 		t.Errorf("OwnHost of a foundry URL: %s %s", host, field)
 	}
 	if host, _ := (&Target{Provider: row(t, "openai")}).OwnHost(); host != "" {
-		t.Errorf("OwnHost of the catalogue's address: %s", host)
+		t.Errorf("OwnHost of the catalog's address: %s", host)
 	}
 }
 

@@ -204,7 +204,7 @@ func (l *Loader) check(ctx context.Context, o *organisation) (*View, error) {
 	o.flight = f
 	o.mu.Unlock()
 
-	// The request that does the check may be cancelled; those that wait for it must not be.
+	// The request that does the check may be canceled; those that wait for it must not be.
 	f.view, f.err = l.readGeneration(context.WithoutCancel(ctx), o)
 
 	o.mu.Lock()

@@ -167,7 +167,7 @@ func (h *Hedge) Begin() bool {
 }
 
 // EndUnused ends an attempt whose response is not used: status is that of its own failure, and 0 if
-// it was cancelled after a time.
+// it was canceled after a time.
 func (h *Hedge) EndUnused(status int, after time.Duration) {
 	if status == 0 {
 		h.workspace.Exceeded(h.key, h.class, after)
@@ -187,7 +187,7 @@ func (h *Hedge) RecordCost(used, unused int64) {
 }
 
 // HedgeWon continues the walk at the second attempt, whose response is used. The first one was
-// cancelled after a time, or had failed with a status.
+// canceled after a time, or had failed with a status.
 func HedgeWon(w *Traversal, h *Hedge, status int, after time.Duration) {
 	leave(w, status, after)
 	for len(w.stack) > 0 {

@@ -68,7 +68,7 @@ type Row struct {
 }
 
 // Store returns the tables and transactions across them. All methods are safe for
-// concurrent use and honour the context.
+// concurrent use and honor the context.
 type Store interface {
 	Table(TableName) Table
 	// Transact does all actions or none. A failed condition is a *ConditionError that

@@ -69,8 +69,8 @@ const ofKeys = "Gateway-Key"
 // inference is the tag of requests to models.
 const inference = "inference"
 
-// Catalogue are the tools of a document, by family and name.
-func Catalogue(document json.RawMessage) ([]Tool, error) {
+// Catalog are the tools of a document, by family and name.
+func Catalog(document json.RawMessage) ([]Tool, error) {
 	var doc struct {
 		Paths map[string]map[string]operation `json:"paths"`
 	}

@@ -39,7 +39,7 @@ func New(api API, document func() (json.RawMessage, error)) *Server {
 		if err != nil {
 			return nil, err
 		}
-		return Catalogue(text)
+		return Catalog(text)
 	})}
 }
 

@@ -84,7 +84,7 @@ func call(name, arguments string) string {
 // remote.
 func TestToolsAreOperations(t *testing.T) {
 	t.Parallel()
-	tools, err := toolbox.Catalogue(json.RawMessage(some))
+	tools, err := toolbox.Catalog(json.RawMessage(some))
 	if err != nil || len(tools) != 2 || tools[0].Name != "getThing" || tools[1].Name != "updateThing" {
 		t.Fatalf("%+v %v", tools, err)
 	}
@@ -145,7 +145,7 @@ func TestLargeAnswers(t *testing.T) {
 // TestTheWholeDocumentMakesTools: their names fit the protocol, and none is there twice.
 func TestTheWholeDocumentMakesTools(t *testing.T) {
 	t.Parallel()
-	tools, err := toolbox.Catalogue(document.JSON)
+	tools, err := toolbox.Catalog(document.JSON)
 	if err != nil || len(tools) < 150 {
 		t.Fatalf("%d %v", len(tools), err)
 	}

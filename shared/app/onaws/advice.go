@@ -107,7 +107,7 @@ var load Loader = fromEnvironment
 func Use(l Loader) { load = l }
 
 // Config is AWS's configuration with one HTTP client for all services, which
-// honours AWS_CA_BUNDLE.
+// honors AWS_CA_BUNDLE.
 func Config(ctx context.Context) (aws.Config, error) {
 	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = idleConnections

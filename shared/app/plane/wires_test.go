@@ -72,7 +72,7 @@ func TestEveryOperationOfTheCatalogueHasADialect(t *testing.T) {
 	for id, ops := range unserved {
 		for _, op := range strings.Fields(ops) {
 			if p, ok := provider.ByID(id); !ok || !p.Serves(provider.Operation(op)) {
-				t.Errorf("%s %s is not in the catalogue", id, op)
+				t.Errorf("%s %s is not in the catalog", id, op)
 			}
 		}
 	}

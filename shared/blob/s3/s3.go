@@ -58,7 +58,7 @@ func Endpoint(url string) Option { return func(s *settings) { s.endpoint = url }
 func PathStyle() Option { return func(s *settings) { s.pathStyle = true } }
 
 // New uses the bucket name with cfg's Region and credentials. It makes no call.
-// cfg without an HTTP client gets the SDK's own, which honours AWS_CA_BUNDLE.
+// cfg without an HTTP client gets the SDK's own, which honors AWS_CA_BUNDLE.
 func New(cfg aws.Config, name string, options ...Option) *Bucket {
 	var set settings
 	for _, o := range options {

@@ -20,7 +20,7 @@ import (
 )
 
 // service is a strict DynamoDB with vector indexes, as far as this package calls it: it
-// knows the members of the API reference, spelt as there, and rejects what the developer
+// knows the members of the API reference, spelled as there, and rejects what the developer
 // guide says is rejected.
 type service struct {
 	t *testing.T

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// service is a strict S3 Vectors: it knows the members of the API reference only, spelt
+// service is a strict S3 Vectors: it knows the members of the API reference only, spelled
 // as there, keeps to its limits, and rejects what it rejects. Pages are as small as they
 // may be.
 type service struct {

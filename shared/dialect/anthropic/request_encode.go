@@ -13,7 +13,7 @@ import (
 
 // Bounds of the provider.
 const (
-	defaultMaxTokens = 4096 // where neither client nor catalogue says one
+	defaultMaxTokens = 4096 // where neither client nor catalog says one
 	maxToolName      = 128
 )
 

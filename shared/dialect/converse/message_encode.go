@@ -31,7 +31,7 @@ func text(e *requestEncoder, s string) {
 	e.Close('}')
 }
 
-// encodeMessages writes the turns. Neighbours of one side are one message; in the
+// encodeMessages writes the turns. Neighbors of one side are one message; in the
 // user's, tool results come first.
 func encodeMessages(e *requestEncoder) error {
 	e.Key("messages")

@@ -34,7 +34,7 @@ func path(m *chat.Message, p *chat.Part) string {
 	return at + "." + indexed("content", p.At)
 }
 
-// contents writes the turns. Neighbours of one role become one turn, except tool results,
+// contents writes the turns. Neighbors of one role become one turn, except tool results,
 // which have a turn separate in the order of their calls.
 func contents(e *requestEncoder) error {
 	encodeKey(e, "contents")

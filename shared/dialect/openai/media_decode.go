@@ -58,7 +58,7 @@ func (q *requestDecoder) url(media *chat.Media) {
 	q.setData(media, mime, data, plain)
 }
 
-// setData takes the content of a data: URL. Its type is recognised by its first bytes,
+// setData takes the content of a data: URL. Its type is recognized by its first bytes,
 // because clients often name a wrong one.
 func (q *requestDecoder) setData(media *chat.Media, mime, data string, plain bool) {
 	d := q.d
@@ -134,7 +134,7 @@ func (q *requestDecoder) file(media *chat.Media) {
 	}
 }
 
-// sniff recognises the type of base64 data by its first bytes; "" if models do not take the
+// sniff recognizes the type of base64 data by its first bytes; "" if models do not take the
 // type.
 func sniff(data string) string {
 	var head [12]byte

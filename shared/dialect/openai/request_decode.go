@@ -268,7 +268,7 @@ func ReadUsage(d *wire.Decoder, u *pricing.Usage) (total int64) {
 // value of its error field.
 func InBandError(raw []byte) *fault.Fault { return inBandError(raw) }
 
-// ReadURL reads a data: or web address into media. The type of data is recognised by its
+// ReadURL reads a data: or web address into media. The type of data is recognized by its
 // first bytes.
 func ReadURL(d *wire.Decoder, media *chat.Media) {
 	q := requestDecoder{d: d}

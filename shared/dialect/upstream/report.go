@@ -220,7 +220,7 @@ type Turn struct {
 }
 
 // Turns are the turns of a conversation, for wires that only know texts of two speakers
-// in turn. Neighbours of one speaker are joined, tool results are the user's words, and
+// in turn. Neighbors of one speaker are joined, tool results are the user's words, and
 // system prompts are collected separately. A conversation without any word of the user is
 // rejected.
 func Turns(r *chat.Request, loss *chat.Loss) (turns []Turn, system string, err error) {

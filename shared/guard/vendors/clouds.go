@@ -28,7 +28,7 @@ func (a *vendorCall) target(id string, fields map[string]string) *provider.Targe
 	return t
 }
 
-// awsFields are the credentials of a check, by the names of the catalogue.
+// awsFields are the credentials of a check, by the names of the catalog.
 var awsFields = map[string]string{
 	"aws_access_key_id": "awsAccessKeyId", "aws_secret_access_key": "awsSecretAccessKey", "aws_session_token": "awsSessionToken", "aws_region": "awsRegion",
 	"aws_auth_type": "awsAuthType", "aws_role_arn": "awsRoleArn", "aws_external_id": "awsExternalId",

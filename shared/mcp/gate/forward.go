@@ -286,7 +286,7 @@ const methodCancelled = "notifications/cancelled"
 // cancelTime is the timeout of that notification.
 const cancelTime = time.Second
 
-// cancelUpstream notifies a server with a session that o was cancelled. A stateless server sees
+// cancelUpstream notifies a server with a session that o was canceled. A stateless server sees
 // the end of the request.
 func (w *bridge) cancelUpstream(ctx context.Context, o *outgoing) {
 	if w.kind != toPooled && w.kind != toRelayed || w.sentHeaders == nil {
@@ -324,8 +324,8 @@ func cancellable(v *requestState, w *bridge, cancel context.CancelFunc) (done fu
 	return func() { v.host.running.Delete(key) }
 }
 
-// cancelled cancels the request that the client's notification names.
-func cancelled(v *requestState) {
+// canceled cancels the request that the client's notification names.
+func canceled(v *requestState) {
 	if v.req.Method != methodCancelled {
 		return
 	}

@@ -56,7 +56,7 @@ func openSession(v *requestState) (s *session, done bool, err error) {
 		sendResult(v, json.RawMessage("{}"))
 		return s, true, nil
 	case !v.req.IsRequest() && s.UpstreamVersion == "":
-		cancelled(v)
+		canceled(v)
 		deliverResponse(v)
 		sendAccepted(v) // no server waits for it
 		return s, true, nil

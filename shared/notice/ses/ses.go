@@ -34,7 +34,7 @@ type Options struct {
 }
 
 // New makes a Mailer. It makes no call. cfg without an HTTP client gets the SDK's
-// own, which honours AWS_CA_BUNDLE.
+// own, which honors AWS_CA_BUNDLE.
 func New(cfg aws.Config, o Options) *Mailer {
 	if cfg.HTTPClient == nil {
 		cfg.HTTPClient = awshttp.NewBuildableClient()

@@ -45,7 +45,7 @@ func Endpoint(url string) Option {
 }
 
 // New uses the queue at url with cfg's Region and credentials. It makes no call.
-// cfg without an HTTP client gets the SDK's own, which honours AWS_CA_BUNDLE.
+// cfg without an HTTP client gets the SDK's own, which honors AWS_CA_BUNDLE.
 func New(cfg aws.Config, url string, options ...Option) *Queue {
 	if cfg.HTTPClient == nil {
 		cfg.HTTPClient = awshttp.NewBuildableClient()

@@ -9,7 +9,7 @@
 //
 // A batch with the window "24h" is submitted to the provider's own batches, by the same routes
 // that clients use, and polled until it has ended; then its output is stored here. Once the key
-// is revoked or expires, it is cancelled at the provider with the next poll, and its cost until
+// is revoked or expires, it is canceled at the provider with the next poll, and its cost until
 // then is charged.
 //
 // A provider's background response is polled, on behalf of the key that created it, with growing

@@ -289,7 +289,7 @@ func (w *work) withModel(body []byte) ([]byte, error) {
 	return modelled(body, model)
 }
 
-// modelled adds a model to a body without one.
+// modeled adds a model to a body without one.
 func modelled(body []byte, model string) ([]byte, error) {
 	var at wire.Walk
 	if err := rowMembers.Walk(body, &at); err != nil {

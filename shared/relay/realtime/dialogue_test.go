@@ -279,7 +279,7 @@ func TestEventsThatAreNoneStopNothing(t *testing.T) {
 	}
 }
 
-// The requests of a client that disconnects are cancelled; one with too many requests gets an
+// The requests of a client that disconnects are canceled; one with too many requests gets an
 // error.
 func TestClientsThatAskTooMuchAndLeave(t *testing.T) {
 	t.Parallel()

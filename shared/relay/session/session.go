@@ -374,7 +374,7 @@ func (s *Session) learn(e *realtime.Event) {
 }
 
 // created finds the turn of a response that has started. One that was not requested is admitted
-// now, or cancelled.
+// now, or canceled.
 func (s *Session) created(e *realtime.Event) {
 	d, err := realtime.ReadResponse(e.Body)
 	if err != nil || !s.turns.unseen(d.ID) {

@@ -268,7 +268,7 @@ func (t *turns) transcribes() bool {
 	return t.is.Transcription != ""
 }
 
-// toCancel returns the responses in progress that were not cancelled yet.
+// toCancel returns the responses in progress that were not canceled yet.
 func (t *turns) toCancel() (ids []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -281,7 +281,7 @@ func (t *turns) toCancel() (ids []string) {
 	return ids
 }
 
-// cancels records that a response was cancelled.
+// cancels records that a response was canceled.
 func (t *turns) cancels(id string) {
 	t.mu.Lock()
 	if r, runs := t.running[id]; runs {

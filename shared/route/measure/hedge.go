@@ -51,7 +51,7 @@ func (r *Workspace) Percentile(k Key, c Class, p float64, look bool) (time.Durat
 	return l.recent.percentile(p)
 }
 
-// Exceeded notes a call that was cancelled after a time. It counts as a latency of that time if
+// Exceeded notes a call that was canceled after a time. It counts as a latency of that time if
 // it took longer than the mean; otherwise it contains nothing.
 func (r *Workspace) Exceeded(k Key, c Class, duration time.Duration) {
 	r.mu.Lock()

@@ -38,7 +38,7 @@ func TestPercentileIsExceededByTheRest(t *testing.T) {
 	}
 }
 
-// A call that was cancelled counts only if it was slower than the mean.
+// A call that was canceled counts only if it was slower than the mean.
 func TestACancelledCallIsALatencyOnlyIfItIsLong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(1)

@@ -143,7 +143,7 @@ func (s *Provider) bind(ctx context.Context, v *resource.View, sc store.Scope) e
 	}
 	p, ok := provider.ByID(f.in.AIProviderID)
 	if !ok {
-		return fmt.Errorf("relay: integration %s names the provider %q, which is not in the catalogue", f.rec.ID, f.in.AIProviderID)
+		return fmt.Errorf("relay: integration %s names the provider %q, which is not in the catalog", f.rec.ID, f.in.AIProviderID)
 	}
 	s.Provider, s.Integration = p, f.in
 	s.record, s.moves = f.rec, f.in.MapsAddress()

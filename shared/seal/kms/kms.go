@@ -41,7 +41,7 @@ type Options struct {
 }
 
 // New uses cfg's Region and credentials. It makes no call. cfg without an HTTP
-// client gets the SDK's own, which honours AWS_CA_BUNDLE.
+// client gets the SDK's own, which honors AWS_CA_BUNDLE.
 func New(cfg aws.Config, o Options) *Wrapper {
 	if cfg.HTTPClient == nil {
 		cfg.HTTPClient = awshttp.NewBuildableClient()

@@ -114,7 +114,7 @@ func (r *Resolver) fromAWS(ctx context.Context, auth map[string]string, path str
 	return newValue(string(a.SecretBinary))
 }
 
-// awsRejection recognises final rejections. Throttled calls, which may pass, have the same
+// awsRejection recognizes final rejections. Throttled calls, which may pass, have the same
 // status.
 func awsRejection(status int, kind string) error {
 	if _, name, ok := strings.Cut(kind, "#"); ok {

@@ -176,7 +176,7 @@ func (s *Store) ours(ctx context.Context, t *table) error {
 }
 
 // Transact does all actions or none. If the response of a call was lost, it is repeated under
-// the same token, so it is done only once. If a call was cancelled by a conflict or by
+// the same token, so it is done only once. If a call was canceled by a conflict or by
 // throttling, it is tried again, under the same token if an earlier response was lost.
 func (s *Store) Transact(ctx context.Context, actions ...store.Action) error {
 	if err := store.ValidateActions(actions); err != nil {
@@ -246,7 +246,7 @@ func (s *Store) transactItem(a *store.Action) types.TransactWriteItem {
 	return types.TransactWriteItem{ConditionCheck: c}
 }
 
-// reasonFor reads the reasons of a cancelled transaction, one for each action. Final
+// reasonFor reads the reasons of a canceled transaction, one for each action. Final
 // reasons take precedence over reasons that may pass.
 func reasonFor(cancelled *types.TransactionCanceledException, actions []store.Action) error {
 	var passing error

@@ -139,7 +139,7 @@ func reply(w http.ResponseWriter, status int, body string) {
 }
 
 // refuse responds with an exception, or for a transaction sometimes with its reason for
-// cancelling, as both occur.
+// canceling, as both occur.
 func refuse(w http.ResponseWriter, operation, exception, reason string) {
 	if operation == "TransactWriteItems" && (reason == "TransactionConflict" || rand.IntN(2) == 0) {
 		reply(w, 400, `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"cancelled",`+

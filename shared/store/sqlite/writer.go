@@ -10,7 +10,7 @@ import (
 	"gateway/shared/store"
 )
 
-// The states of an operation: it can be cancelled until the writer takes it.
+// The states of an operation: it can be canceled until the writer takes it.
 const (
 	opQueued uint32 = iota
 	opTaken

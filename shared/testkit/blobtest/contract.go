@@ -211,7 +211,7 @@ func remove(t *testing.T, b blob.Bucket) {
 	}
 }
 
-// listed holds neighbours that sort differently as names and as paths.
+// listed holds neighbors that sort differently as names and as paths.
 var listed = []string{"a-b", "a.b/x", "a/b", "a/b-c", "a/b.d/e", "a0", "b/1", "b/10", "b/2", "c/x/y/z", "c/x0", "ä"}
 
 func fill(t *testing.T, b blob.Bucket) []string {

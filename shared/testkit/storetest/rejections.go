@@ -194,7 +194,7 @@ func testContexts(t *testing.T, s *suite) {
 			}()
 		}
 		wg.Wait()
-		// A cancelled update may have been done, but no successful one may be lost.
+		// A canceled update may have been done, but no successful one may be lost.
 		if n := s.get(key).Int("n"); n < done || n > done+8 {
 			s.t.Errorf("%d updates were answered and %d done", done, n)
 		}

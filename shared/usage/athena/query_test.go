@@ -82,7 +82,7 @@ func TestWhatBecomesOfAQuery(t *testing.T) {
 	}
 }
 
-// A query that fails while it is waited for is started again, one that is cancelled
+// A query that fails while it is waited for is started again, one that is canceled
 // as well; a question that always fails is begun a bounded number of times.
 func TestAFailedQueryIsRestarted(t *testing.T) {
 	t.Parallel()
