@@ -12,7 +12,7 @@ import (
 // describers are the only functions that fill the record. A stage returns its results or stores
 // them in its own type.
 var describers = map[string]bool{
-	"describeRequest": true, "describeWalk": true, "describeAnswer": true, "describeCall": true, "describeMoney": true,
+	"describeRequest": true, "describeWalk": true, "describeResponse": true, "describeCall": true, "describeMoney": true,
 	"describe": true, "writeBooks": true, "hideInRecord": true, "sealBodies": true,
 }
 
