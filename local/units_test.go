@@ -7,88 +7,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"gateway/shared/pricing"
 )
-
-// TestUnitsAreReservedAndBooked orders what is priced by seconds and images below /proxy and at
-// the gateway's routes: the most that it may cost has to fit the budget, a video is held until its
-// end is seen, and what states no number is not sent while a budget is in force.
-func TestUnitsAreReservedAndBooked(t *testing.T) {
-	t.Parallel()
-	var requests atomic.Int64
-	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		requests.Add(1)
-		w.Header().Set("Content-Type", "application/json")
-		switch {
-		case strings.HasSuffix(r.URL.Path, "/videos"):
-			_, _ = io.WriteString(w, `{"id":"video_1","object":"video","created_at":1,"status":"queued","model":"sora-2","seconds":"8","size":"720x1280"}`)
-		case strings.Contains(r.URL.Path, "predictLongRunning"):
-			_, _ = io.WriteString(w, `{"name":"models/veo-3.0-generate-001/operations/o1"}`)
-		default:
-			_, _ = io.WriteString(w, `{"done":true}`)
-		}
-	}))
-	t.Cleanup(host.Close)
-	r := start(t)
-	r.save("films", fmt.Sprintf(`"ai_provider_id":"openai","key":"k","configurations":{"custom_host":%q}`, host.URL))
-	r.save("veo", fmt.Sprintf(`"ai_provider_id":"google","key":"k","configurations":{"custom_host":%q}`, host.URL))
-	const sora, veo = `{"model":"sora-2","prompt":"x","seconds":"8","size":"720x1280"}`, `{"instances":[{"prompt":"x"}],"parameters":{"durationSeconds":5}}`
-	const veoPath = "/proxy/v1beta/models/veo-3.0-generate-001:predictLongRunning"
-	soraForm := form("model", "sora-2", "seconds", "8", "size", "720x1280", "image", "a.png:x")
-	for _, c := range []struct {
-		name, provider, method, path, body, limit string
-		more                                      []string
-		status                                    int
-		used, held                                string
-	}{
-		{"sora", "@films", "POST", "/proxy/videos", sora, "1", nil, 200, "0", "0.8"},
-		{"sora by a form", "@films", "POST", "/proxy/videos", soraForm, "1", formType, 200, "0", "0.8"},
-		{"sora beyond the budget", "@films", "POST", "/proxy/videos", sora, "0.5", nil, 412, "0", "0"},
-		{"sora by a form beyond the budget", "@films", "POST", "/proxy/videos", soraForm, "0.5", formType, 412, "0", "0"},
-		{"sora without seconds", "@films", "POST", "/proxy/videos", `{"model":"sora-2","prompt":"x"}`, "1", nil, 412, "0", "0"},
-		{"veo", "@veo", "POST", veoPath, veo, "5", nil, 200, "0", "2"},
-		{"veo beyond the budget", "@veo", "POST", veoPath, veo, "1", nil, 412, "0", "0"},
-		{"veo with a decoy", "@veo", "POST", veoPath, `{"instances":[{"prompt":"x","durationSeconds":1}],"duration_seconds":1}`, "3", nil, 412, "0", "0"},
-		{"a poll", "@veo", "GET", "/proxy/v1beta/models/veo-3.0-generate-001/operations/o1", "", "1", nil, 200, "0", "0"},
-		{"images of an unknown operation", "@films", "POST", "/proxy/anything", `{"model":"dall-e-3","prompt":"x"}`, "1", nil, 412, "0", "0"},
-		{"a chat with a model priced by images", "@films", "POST", "/chat/completions", `{"model":"dall-e-3","messages":[{"role":"user","content":"x"}]}`, "1", nil, 412, "0", "0"},
-	} {
-		key, before := r.newKey(`"usage_limits":{"type":"cost","credit_limit":`+c.limit+`}`), requests.Load()
-		headers := append([]string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", c.provider}, c.more...)
-		got := r.call(c.method, c.path, c.body, headers...)
-		if got.status != c.status || (requests.Load() > before) != (c.status == 200) {
-			t.Errorf("%s: %d %s, the provider was asked %d times", c.name, got.status, got.body, requests.Load()-before)
-			continue
-		}
-		eventually(t, func() error {
-			if limits := limitsOf(r, key); fmt.Sprint(limits["current_usage"]) != c.used || fmt.Sprint(limits["reserved_usage"]) != c.held {
-				return fmt.Errorf("%s: %v, want %s and %s reserved", c.name, limits, c.used, c.held)
-			}
-			return nil
-		})
-	}
-	unknown := func(key string) reply {
-		return r.call("POST", "/proxy/anything", `{"model":"dall-e-3","prompt":"x"}`, "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@films")
-	}
-	if got := unknown(r.newKey("")); got.status != 200 {
-		t.Errorf("without a budget: %d %s", got.status, got.body)
-	}
-	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
-	if got := unknown(key); got.status != 412 || !strings.Contains(got.body, "unbounded_request") || !strings.Contains(got.body, "budget_settings.unbounded") {
-		t.Errorf("%d %s", got.status, got.body)
-	}
-	r.admin("PUT", "/admin/organisation/settings", `{"budget_settings":{"unbounded":"allow"}}`)
-	eventually(t, func() error {
-		if got := unknown(key); got.status != 200 {
-			return fmt.Errorf("allowed: %d %s", got.status, got.body)
-		}
-		return nil
-	})
-}
 
 // videoHost makes videos whose end is named by their prompt. A job has ended once it was read
 // twice.
@@ -213,52 +135,6 @@ func TestVideosAreBookedAsTheyAreDelivered(t *testing.T) {
 	}
 }
 
-// TestAHostOfTheCallerEndsNoJobOfAnother orders a video and a background response with a credential
-// of the caller's own, and has another host of the caller's say that both have failed: what they may
-// cost stays reserved.
-func TestAHostOfTheCallerEndsNoJobOfAnother(t *testing.T) {
-	t.Parallel()
-	h := &videoHost{ends: map[string]string{}, reads: map[string]int{}}
-	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if strings.HasSuffix(req.URL.Path, "/responses") {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"id":"resp_1","object":"response","background":true,"status":"queued","model":"gpt-4o-mini","output":[],"usage":null}`)
-			return
-		}
-		h.ServeHTTP(w, req)
-	}))
-	t.Cleanup(host.Close)
-	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if strings.Contains(req.URL.Path, "/responses/") {
-			_, _ = io.WriteString(w, `{"id":"resp_1","object":"response","background":true,"status":"failed","model":"gpt-4o-mini","output":[],"usage":null}`)
-			return
-		}
-		_, _ = io.WriteString(w, `{"id":"job_1","object":"video","status":"failed","model":"sora-2","seconds":"8","size":"720x1280"}`)
-	}))
-	t.Cleanup(evil.Close)
-	r := start(t)
-	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":5}`)
-	at := func(host string) []string {
-		return []string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", "openai", "X-Gateway-Custom-Host", host + "/v1", "Authorization", "Bearer brought"}
-	}
-	for _, c := range [][3]string{
-		{"/proxy/videos", `{"model":"sora-2","prompt":"completed","seconds":"8","size":"720x1280"}`, "/proxy/videos/job_1"},
-		{"/responses", `{"model":"gpt-4o-mini","input":"x","background":true,"max_output_tokens":700000}`, "/responses/resp_1"},
-	} {
-		if got := r.call("POST", c[0], c[1], at(host.URL)...); got.status != 200 {
-			t.Fatalf("%s: %d %s", c[0], got.status, got.body)
-		}
-		before := limitsOf(r, key)["reserved_usage"].(float64)
-		if got := r.call("GET", c[2], "", at(evil.URL)...); got.status != 200 {
-			t.Errorf("%s: %d %s", c[2], got.status, got.body)
-		}
-		if after, _ := limitsOf(r, key)["reserved_usage"].(float64); before == 0 || after < before {
-			t.Errorf("%s: %v reserved, then %v", c[0], before, after)
-		}
-	}
-}
-
 // TestImagesArePricedByTheirMegapixels makes images at a host that charges by the megapixel and
 // reports no size. Each is charged by the size in its header, else by the requested one.
 func TestImagesArePricedByTheirMegapixels(t *testing.T) {
@@ -317,15 +193,3 @@ func TestImagesArePricedByTheirMegapixels(t *testing.T) {
 
 // pngHeader640x480 is the beginning of a PNG in base64.
 const pngHeader640x480 = "iVBORw0KGgoAAAANSUhEUgAAAoAAAAHgCAYAAAA10dzk"
-
-// Moderation is free: it states no units, and a budget does not need any.
-func TestModerationsPassUnderABudget(t *testing.T) {
-	t.Parallel()
-	r := start(t)
-	key := r.keyWith("completions.write", `,"usage_limits":{"type":"cost","credit_limit":1}`)
-	for _, model := range []string{"omni-moderation-latest", "text-moderation-latest"} {
-		if got := r.call("POST", "/moderations", `{"model":"`+model+`","input":"Hello"}`, "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@mock"); got.status != 200 {
-			t.Errorf("%s: %d %s", model, got.status, got.body)
-		}
-	}
-}
