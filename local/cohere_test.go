@@ -19,8 +19,6 @@ func (r *running) wired(id, path, fields string) {
 	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":%q,"slug":%q,"workspace_id":%q,"ai_provider_id":%q,"key":"mock-key","configurations":{"custom_host":%q%s}}`, id, id, r.workspace(), id, host, fields))
 }
 
-const weatherTool = `,"tools":[{"type":"function","function":{"name":"get.weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}]`
-
 // content is the text of a chat's answer.
 func content(t *testing.T, body map[string]any) string {
 	t.Helper()

@@ -217,3 +217,34 @@ func TestFailuresInsideASuccessFallBack(t *testing.T) {
 		}
 	}
 }
+
+// TestPassedThroughResponsesThatBreakOffAreBooked requires the usage that came, otherwise an estimate
+// that is marked as one; what never was a response costs nothing.
+func TestPassedThroughResponsesThatBreakOffAreBooked(t *testing.T) {
+	t.Parallel()
+	g := relaytest.New(t, familyRoutes)
+	words := strings.Repeat("word ", 400)
+	said := `{"id":"1","model":"gpt-4o-mini","choices":[{"index":0,"message":{"role":"assistant","content":"` + words
+	for _, c := range []struct {
+		name, provider, path, part string
+		in, least                  int64 // input, 0: an estimate; output at least
+		estimated                  bool
+	}{
+		{"within the text", "openai", "chat/completions", said, 0, 300, true},
+		{"after the text", "openai", "chat/completions", said + `"},"finish_reason":"stop"}]`, 0, 300, true},
+		{"a version of the path", "openai", "v1/chat/completions", said, 0, 300, true},
+		{"after the usage", "openai", "chat/completions", said + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":11,"completion_tokens":500,"total_tokens":511}`, 11, 500, false},
+		{"within the usage", "openai", "chat/completions", said + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":11,`, 11, 300, true},
+		{"messages", "anthropic", "messages", `{"id":"1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"text","text":"` + words, 0, 300, true},
+		{"an error", "openai", "chat/completions", `{"error":{"message":"` + words, -1, 0, false},
+		{"before the text", "openai", "chat/completions", `{"id":"1","model":"gpt-4o-mini","choices":[`, -1, 0, false},
+	} {
+		g.Script(relaytest.Reply{Status: 200, Body: c.part, Cut: true})
+		g.Do("POST", "/v1/proxy/"+c.path, `{"model":"gpt-4o-mini","max_tokens":900,"messages":[{"role":"user","content":"Tell me many words"}]}`, config(`{"provider":"`+c.provider+`","api_key":"k"}`)...)
+		r := g.Record()
+		in, out := r.Usage.InputTokens(), r.Usage.OutputTokens()
+		if c.in < 0 && (in != 0 || out != 0) || c.in > 0 && in != c.in || c.in == 0 && in == 0 || out < c.least || out > 2*c.least || r.Usage.Estimated != c.estimated {
+			t.Errorf("%s: %d in, %d out, estimated %t: %+v", c.name, in, out, r.Usage.Estimated, r.Usage)
+		}
+	}
+}
