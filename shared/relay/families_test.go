@@ -73,6 +73,7 @@ var familyRoutes = append([]relay.Route{
 // earlier is a route to a stored response.
 func earlier(method, path, endpoint string, op provider.Operation) relay.Route {
 	rt := stored(method, path, endpoint, op)
+	rt.Media, rt.BuiltIn = true, false
 	rt.EarlierResponse = &relay.EarlierResponse{Endpoint: "createModelResponse", Client: responses.Responses{}}
 	return rt
 }

@@ -154,17 +154,17 @@ func TestHeadsAndSilence(t *testing.T) {
 	const idle = "X-Gateway-Stream-Idle-Timeout"
 	claudeStreamed := strings.Replace(claudeAsked, "{", `{"stream":true,`, 1)
 	for _, x := range []exchange{
-		{"a head is not held forever", chatPath, streamed, on(hold(20, openAI("")), "X-Gateway-First-Token-Timeout", "1500"), silent("data: "), 200, ": keep-alive & X-Gateway-Last-Used-Option-Index: config.targets[0] & \"error\" & ![DONE]", "", ""},
-		{"nor that of Messages", messagesPath, claudeStreamed, on(hold(20, claude("")), "X-Gateway-First-Token-Timeout", "1500"), silent("data: "), 200, "event: ping & event: error", "", ""},
-		{"nor that of translated Messages", messagesPath, claudeStreamed, on(hold(20, openAI("")), "X-Gateway-First-Token-Timeout", "1500"), silent("data: "), 200, "event: ping & event: error", "", ""},
-		{"nor that of a translated chat", chatPath, streamed, on(hold(20, claude("")), "X-Gateway-First-Token-Timeout", "1500"), silent("data: "), 200, ": keep-alive & \"error\"", "", ""},
+		{"a head is not held forever", chatPath, streamed, on(hold(20, openAI("")), "X-Gateway-First-Token-Timeout", "800"), silent("data: "), 200, ": keep-alive & X-Gateway-Last-Used-Option-Index: config.targets[0] & \"error\" & ![DONE]", "", ""},
+		{"nor that of Messages", messagesPath, claudeStreamed, on(hold(20, claude("")), "X-Gateway-First-Token-Timeout", "800"), silent("data: "), 200, "event: ping & event: error", "", ""},
+		{"nor that of translated Messages", messagesPath, claudeStreamed, on(hold(20, openAI("")), "X-Gateway-First-Token-Timeout", "800"), silent("data: "), 200, "event: ping & event: error", "", ""},
+		{"nor that of a translated chat", chatPath, streamed, on(hold(20, claude("")), "X-Gateway-First-Token-Timeout", "800"), silent("data: "), 200, ": keep-alive & \"error\"", "", ""},
 		{"a late stream is complete", chatPath, streamed, config(hold(20, openAI(""))), []relaytest.Reply{{Status: 200, Body: helloStream, Pace: 40 * time.Millisecond}}, 200, "Hello & [DONE] & !\"error\"", "", "200"},
 		{"without a hold nothing can be retried", chatPath, streamed, config(hold(0, openAI(""))), []relaytest.Reply{ok(sse(`{"error":{"message":"it broke","type":"server_error"}}`))}, 200, "\"error\" & ![DONE]", "", ""},
 		{"the first event of Messages goes out at once", messagesPath, claudeStreamed, config(claude("")), cut(claudeStart), 200, "event: message_start & \"error\"", "", ""},
 		{"but not if a retry could follow", messagesPath, claudeStreamed, config(claude(`,"retry":{"attempts":1,"on_status_codes":[503]}`)), cut(claudeStart), 502, "!event: message_start & \"error\"", "", ""},
-		{"a silent chat", chatPath, streamed, on(openAI(""), idle, "1000"), silent(sse(piece("Hello", ""))), 200, "Hello & idle timeout & ![DONE]", "", ""},
-		{"silent Messages", messagesPath, claudeStreamed, on(openAI(""), idle, "1000"), silent(sse(piece("Hello", ""))), 200, "Hello & idle timeout & !message_stop", "", ""},
-		{"a silent translated chat", chatPath, streamed, on(claude(""), idle, "1000"), silent(claudeText), 200, "thirteen & idle timeout & ![DONE]", "", ""},
+		{"a silent chat", chatPath, streamed, on(openAI(""), idle, "500"), silent(sse(piece("Hello", ""))), 200, "Hello & idle timeout & ![DONE]", "", ""},
+		{"silent Messages", messagesPath, claudeStreamed, on(openAI(""), idle, "500"), silent(sse(piece("Hello", ""))), 200, "Hello & idle timeout & !message_stop", "", ""},
+		{"a silent translated chat", chatPath, streamed, on(claude(""), idle, "500"), silent(claudeText), 200, "thirteen & idle timeout & ![DONE]", "", ""},
 		{"no first token", chatPath, streamed, on(openAI(""), "X-Gateway-First-Token-Timeout", "50"), silent("data: "), 408, "first token timeout", "", "408"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
