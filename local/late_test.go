@@ -2,47 +2,9 @@ package main
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
 )
-
-// A response in the background holds what it may cost until it is recorded, so that further ones
-// are rejected once the budget has no room; what is recorded in the end is what was billed.
-func TestBackgroundResponsesHoldTheirReservation(t *testing.T) {
-	t.Parallel()
-	host := httptest.NewServer(&later{reads: map[string]int{}})
-	t.Cleanup(host.Close)
-	r := start(t)
-	r.save("later", `"ai_provider_id":"openai","key":"sk-later","configurations":{"custom_host":"`+host.URL+`/v1"}`)
-	for _, base := range []string{"/responses", "/proxy/responses"} {
-		key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
-		h := []string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", "@later"}
-		var ids []string
-		for i := range 3 {
-			// 60 cents a million output tokens: each is bounded at 0.42 dollars.
-			got := r.call("POST", base, `{"model":"gpt-4o-mini","input":"x","background":true,"max_output_tokens":700000}`, h...)
-			if want := map[int]int{0: 200, 1: 200, 2: 412}[i]; got.status != want {
-				t.Fatalf("%s, request %d: %d %s", base, i, got.status, got.body)
-			}
-			if id, _ := got.json(t)["id"].(string); got.status == 200 {
-				ids = append(ids, id)
-			}
-		}
-		if limits := limitsOf(r, key); fmt.Sprint(limits["current_usage"]) != "0" || !strings.HasPrefix(fmt.Sprint(limits["reserved_usage"]), "0.84") {
-			t.Errorf("%s: while they are made: %v", base, limits)
-		}
-		for _, id := range ids {
-			for range readyAfter + 2 {
-				r.call("GET", base+"/"+id, "", h...)
-			}
-		}
-		eventually(t, func() error { return usageIs(r, key, 2*(100*150+50*600)) })
-		if limits := limitsOf(r, key); fmt.Sprint(limits["reserved_usage"]) != "0" || limits["status"] != "active" {
-			t.Errorf("%s: afterwards: %v", base, limits)
-		}
-	}
-}
 
 // limitsOf are the usage limits of a key as a read shows them.
 func limitsOf(r *running, key string) map[string]any {
@@ -102,37 +64,6 @@ func TestBatchesHoldTheSumOfTheirRows(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// A request whose input is stored at the provider or fetched by it reserves the model's window,
-// on every kind of route, or is rejected if that is unknown.
-func TestContextOfTheProviderReservesTheWindow(t *testing.T) {
-	t.Parallel()
-	host := httptest.NewServer(&later{reads: map[string]int{}})
-	t.Cleanup(host.Close)
-	r := start(t)
-	r.save("later", `"ai_provider_id":"openai","key":"sk-later","configurations":{"custom_host":"`+host.URL+`/v1"}`)
-	key := r.newKey(`"usage_limits":{"type":"tokens","credit_limit":100000}`)
-	h := []string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", "@later"}
-	for _, c := range []struct{ path, body string }{
-		{"/responses", `"max_output_tokens":16,"input":"x","previous_response_id":"resp_1"`},
-		{"/responses", `"max_output_tokens":16,"input":"x","conversation":"conv_1"`},
-		{"/responses", `"max_output_tokens":16,"input":[{"role":"user","content":[{"type":"input_file","file_id":"file-1"}]}]`},
-		{"/proxy/responses", `"max_output_tokens":16,"input":"x","previous_response_id":"resp_1"`},
-		{"/chat/completions", `"max_tokens":16,"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"file-1"}}]}]`},
-	} {
-		for model, code := range map[string]string{"gpt-4o": "budget_exhausted", "nobody-knows-this-model": "unbounded_request"} {
-			if got := r.call("POST", c.path, `{"model":"`+model+`",`+c.body+`}`, h...); got.status != 412 || !strings.Contains(got.body, code) {
-				t.Errorf("%s of %s: %d %s", c.path, model, got.status, got.body)
-			}
-		}
-	}
-	if got := r.call("POST", "/responses", `{"model":"gpt-4o","max_output_tokens":16,"input":"x"}`, h...); got.status != 200 {
-		t.Errorf("without a reference: %d %s", got.status, got.body)
-	}
-	if limits := limitsOf(r, key); limits["status"] != "active" {
-		t.Errorf("%v", limits)
-	}
 }
 
 // An exhausted budget rejects a realtime session before the provider is dialed.
