@@ -221,7 +221,7 @@ func carriesKey(p *provider.Provider, a arrived) bool {
 // renderFurther is the second table: providers with more than tokens that are
 // estimated.
 func renderFurther(b *bytes.Buffer, done []map[provider.Operation]string) {
-	b.WriteString("\n## Further operations\n\nestimate: the provider counts no tokens, the gateway says what it reckons, as it does\nfor all providers with conversations that are not listed. To every provider of the\ncatalogue any path goes through as it is, with the provider's key where the provider\nlooks for it; the test proves that for each.\n\n| provider |")
+	b.WriteString("\n## Further operations\n\nestimate: the provider counts no tokens, the gateway says what it reckons, as it does\nfor all providers with conversations that are not listed. To every provider of the\ncatalog any path goes through as it is, with the provider's key where the provider\nlooks for it; the test proves that for each.\n\n| provider |")
 	for _, o := range furtherOperations {
 		b.WriteString(" " + o.name + " |")
 	}

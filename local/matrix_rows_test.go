@@ -354,7 +354,7 @@ An operation that is not listed for a provider is refused as unsupported_operati
 the test proves that too. Hosts of OpenAI's shape are asked for rerank, moderations
 and OCR where they are known to have them, and at an address of one's own. Bedrock's
 own host takes chat completions, Responses and Messages of some models as they come
-(local/bedrock_native_test.go); its rows here are those of a host of one's own, which
+(shared/relay/native_rows_test.go); its rows here are those of a host of one's own, which
 is asked by Converse. Cohere
 bills less than the tokens it tells. Providers without any operation of their own are reached by
 pass-through.
