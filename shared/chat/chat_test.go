@@ -1,10 +1,8 @@
 package chat
 
 import (
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -91,32 +89,6 @@ func TestSignedReasoningIsStoredWithTheFollowingCall(t *testing.T) {
 	got := r.Signed()
 	if len(got) != 2 || got[0].ToolCallID != "a" || len(got[0].Parts) != 2 || got[1].ToolCallID != "c" || len(got[1].Parts) != 1 {
 		t.Fatalf("%+v", got)
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	in := func(k, v string) http.Header { return http.Header{k: {v}} }
-	tests := []struct {
-		h    http.Header
-		want time.Duration
-	}{
-		{nil, 0}, {http.Header{}, 0},
-		{in("Retry-After", "17"), 17 * time.Second},
-		{in("Retry-After", "0.5"), 500 * time.Millisecond},
-		{in("Retry-After", "-3"), 0},
-		{in("Retry-After", "NaN"), 0},
-		{in("Retry-After", "1e99"), 24 * time.Hour},
-		{in("Retry-After", "soon"), 0},
-		{in("Retry-After-Ms", "1500"), 1500 * time.Millisecond},
-		{in("Retry-After", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)), 0},
-	}
-	for _, tt := range tests {
-		if got := RetryAfter(tt.h); got != tt.want {
-			t.Errorf("%v: %v, want %v", tt.h, got, tt.want)
-		}
-	}
-	if got := RetryAfter(in("Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))); got < 50*time.Minute || got > time.Hour {
-		t.Errorf("a date: %v", got)
 	}
 }
 

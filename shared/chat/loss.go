@@ -3,7 +3,6 @@ package chat
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -252,41 +251,15 @@ func ProviderErrorOf(err error) *ProviderError {
 	return nil
 }
 
-// RetryAfter returns the wait that a provider requests, or 0.
-func RetryAfter(h http.Header) time.Duration {
-	if h == nil {
-		return 0
-	}
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
-		return bounded(ms / 1000)
-	}
-	v := h.Get("Retry-After")
-	if v == "" {
-		return 0
-	}
-	if s, err := strconv.ParseFloat(v, 64); err == nil {
-		return bounded(s)
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
-}
-
-// bounded returns a number of seconds as a duration between zero and a day.
-func bounded(seconds float64) time.Duration {
-	if math.IsNaN(seconds) || seconds <= 0 {
-		return 0
-	}
-	return time.Duration(min(seconds, 86400) * float64(time.Second))
-}
+// maxWait limits the wait that clients are told.
+const maxWait = 24 * time.Hour
 
 // CompleteFault completes the fault of an error response. Its status is the provider's, regardless of
 // the error text, because configs and breakers list the statuses that the provider sends. A
 // wait in the headers takes precedence over one in the text.
 func CompleteFault(f *fault.Fault, status int, h http.Header) *fault.Fault {
 	f.Source, f.StatusCode = fault.SourceProvider, ErrorStatus(status)
-	if wait := RetryAfter(h); wait > 0 {
+	if wait, _ := fault.ParseRetryAfter(h, time.Now(), maxWait); wait > 0 {
 		f.RetryAfter = wait
 	}
 	return f

@@ -1,13 +1,11 @@
 package route
 
 import (
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
+	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
 
@@ -96,7 +94,7 @@ func (s *Schedule) Next(status int, h http.Header, unreachable bool, now time.Ti
 		wait = time.Second << s.used
 	}
 	if r.UseRetryAfter && status == http.StatusTooManyRequests && !unreachable {
-		if named, ok := RetryAfter(h, now, maxRetryWait); ok {
+		if named, ok := fault.ParseRetryAfter(h, now, maxRetryWait); ok {
 			if named >= maxRetryWait || s.waited+named > maxRetryWait {
 				s.failed = true
 				return 0, false
@@ -133,30 +131,4 @@ func (s *Schedule) Count() int {
 		return -1
 	}
 	return s.used
-}
-
-// RetryAfter parses the wait that the provider requests, at most most: first as milliseconds, then as
-// seconds, then as a date, which is compared with now. A date in the past means no wait.
-func RetryAfter(h http.Header, now time.Time, most time.Duration) (time.Duration, bool) {
-	for _, source := range []struct {
-		name string
-		unit time.Duration
-	}{{"Retry-After-Ms", time.Millisecond}, {"X-Ms-Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
-		v := strings.TrimSpace(h.Get(source.name))
-		if v == "" {
-			continue
-		}
-		n, err := strconv.ParseFloat(v, 64)
-		if err != nil || math.IsNaN(n) || n < 0 {
-			continue
-		}
-		if n*float64(source.unit) > float64(most) {
-			return most, true
-		}
-		return time.Duration(n * float64(source.unit)), true
-	}
-	if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
-		return min(max(at.Sub(now), 0), most), true
-	}
-	return 0, false
 }

@@ -6,7 +6,6 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/route"
 	"gateway/shared/route/rotation"
 	"gateway/shared/route/saved"
 )
@@ -54,7 +53,7 @@ func CredentialAnswered(tg *Target, status int, h http.Header) {
 	case status == http.StatusUnauthorized:
 		r.rejected = r.rejected.Add(r.at)
 	case status == http.StatusTooManyRequests:
-		named, _ := route.RetryAfter(h, tg.Req.Now(), rotation.MostRest)
+		named, _ := fault.ParseRetryAfter(h, tg.Req.Now(), rotation.MostRest)
 		r.ring.Limit(r.list[r.at].ID, named)
 	case status >= 200 && status <= 299:
 		r.ring.Succeed(r.list[r.at].ID)
