@@ -11,7 +11,7 @@ import (
 	"gateway/shared/host/metric"
 )
 
-// watched is a condition that raises an alarm. RUNBOOK.md explains the meaning of each name and
+// watched is a condition that raises an alarm. runbook.md explains the meaning of each name and
 // what to do.
 type watched struct {
 	name    string

@@ -11,7 +11,7 @@ import (
 	"gateway/shared/host/metric"
 )
 
-// runbook gives the sections of RUNBOOK.md by their names.
+// runbook gives the sections of runbook.md by their names.
 func runbook(t *testing.T) map[string]string {
 	t.Helper()
 	raw, err := os.ReadFile("../functions/docs/guides/runbook.md")
@@ -36,7 +36,7 @@ func (s *synthesised) watches(t *testing.T) {
 			full, _ := a.Properties["AlarmName"].(string)
 			name, ok := strings.CutPrefix(full, s.name+"-")
 			if !ok || len(sections[name]) < 80 {
-				t.Errorf("alarm %q has no section in RUNBOOK.md", full)
+				t.Errorf("alarm %q has no section in runbook.md", full)
 			}
 			seen[name] = true
 			if d := text(a.Properties["AlarmDescription"]); !strings.Contains(d, "runbook.md, "+name) {
@@ -70,7 +70,7 @@ func (s *synthesised) watches(t *testing.T) {
 	}
 	for name := range sections {
 		if !seen[name] && (name != "container-unhealthy" || s.hasContainer()) && (name != "new-version" || s.shift != "off") {
-			t.Errorf("RUNBOOK.md has a section for %s, which is no alarm", name)
+			t.Errorf("runbook.md has a section for %s, which is no alarm", name)
 		}
 	}
 	for _, wanted := range []string{"server-errors", "throttles", "slow", "dead-letters", "dead-letters-old", "usage-lag", "store-failures"} {
@@ -84,7 +84,7 @@ func (s *synthesised) watches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(readme), "(functions/docs/guides/runbook.md)") {
-		t.Error("README.md does not lead to RUNBOOK.md")
+		t.Error("README.md does not lead to runbook.md")
 	}
 }
 

@@ -31,7 +31,7 @@ type FlatOptions struct {
 	MaxVectors, MaxBytes int
 }
 
-// Flat is a Neighbors that compares with every vector of a bucket. Each vector
+// Flat is a VectorIndex that compares with every vector of a bucket. Each vector
 // is a sealed row; a bucket is read into memory when it is first used.
 type Flat struct {
 	o     FlatOptions
@@ -77,7 +77,7 @@ type flatVector struct {
 	until int64 // Unix seconds
 }
 
-// Add implements Neighbors.
+// Add implements VectorIndex.
 func (f *Flat) Add(ctx context.Context, b Bucket, v Vector) error {
 	if err := CheckVector(v.Values); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (f *Flat) Add(ctx context.Context, b Bucket, v Vector) error {
 	return f.table.Delete(ctx, vectorKey(b, lost))
 }
 
-// Nearest implements Neighbors.
+// Nearest implements VectorIndex.
 func (f *Flat) Nearest(ctx context.Context, b Bucket, vector []float32, least float64, k int) ([]Match, error) {
 	if err := CheckVector(vector); err != nil {
 		return nil, err

@@ -194,7 +194,7 @@ func EffortOf(budget int64) string {
 }
 
 // FitBudget returns the budget of thinking tokens between least and most that is nearest to
-// asked, and reports a change. Clients of other formats cannot know the limits of the target,
+// requested, and reports a change. Clients of other formats cannot know the limits of the target,
 // so they get the nearest value instead of an error.
 func FitBudget(requested, least, most int64, loss *Loss) int64 {
 	fit := min(max(requested, least), most)

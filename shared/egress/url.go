@@ -166,7 +166,7 @@ func checkName(host string) string {
 			return "the host has an empty or malformed label"
 		}
 		if strings.HasPrefix(label, "xn--") {
-			return "internationalised host names (xn--) are not accepted"
+			return "internationalized host names (xn--) are not accepted"
 		}
 		labels++
 		start = i + 1

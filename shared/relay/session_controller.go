@@ -41,7 +41,7 @@ type sessionController struct {
 	started atomic.Bool // a response has started; the first one was counted with the session
 }
 
-// newSessionController returns the desk of the session that a call has opened.
+// newSessionController returns the controller of the session that a call has opened.
 func newSessionController(c *call) *sessionController {
 	req := c.req.Req.WithContext(context.WithoutCancel(c.req.Req.Context()))
 	h := c.req.HeadersForProvider().Clone()

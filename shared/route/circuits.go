@@ -163,7 +163,7 @@ func (c *ConfigCircuits) healthy(path string) bool {
 	return c.states[path] == nil
 }
 
-// recount updates trouble and untold. The lock is held.
+// recount updates trouble and pending. The lock is held.
 func (c *ConfigCircuits) recount() {
 	var n int32
 	pending := false

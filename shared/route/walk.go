@@ -40,7 +40,7 @@ type Outcome struct {
 	// response, but does not affect the target's health.
 	Rejected bool
 	Final    bool // the response has begun to be sent: no other target can be tried
-	// Pending: the response has begun well and is still being read. Walk.Settle reports it to
+	// Pending: the response has begun well and is still being read. Traversal.Settle reports it to
 	// the breakers when its end is known.
 	Pending bool
 	// Latency is the time of the response: to the first content of a stream, else to its
@@ -61,7 +61,7 @@ type Traversal struct {
 	done    bool
 	pending []claim // claims with pending responses
 	claims  [4]claim
-	flying  bool  // at was counted as a request in flight
+	flying  bool  // the leaf in at is counted as in flight
 	tried   *node // by a second attempt that failed; nil: none
 
 	draws    []usage.Draw

@@ -63,7 +63,7 @@ func (s *BatchSum) Add(line []byte) bool {
 // Fail makes the sum unbounded, because of an error.
 func (s *BatchSum) Fail(err error) { s.err = cmp.Or(s.err, err) }
 
-// BatchRows returns the sums, or the *fault.Fault of an unbounded row.
+// Rows returns the sums, or the *fault.Fault of an unbounded row.
 func (s *BatchSum) Rows() ([]BatchRows, error) {
 	if s.err != nil {
 		return nil, s.err

@@ -45,7 +45,7 @@ type LiveSession struct {
 	in, out int64       // bytes of messages from the client and to it
 }
 
-// Run forwards messages until a side disconnects, the desk ends the session, or Drain has. All
+// Run forwards messages until a side disconnects, the controller ends the session, or Drain has. All
 // started responses are charged when it returns.
 func (s *LiveSession) Run(ctx context.Context) session.Result {
 	s.context, s.stop = context.WithCancel(ctx)

@@ -54,7 +54,7 @@ func (p *CachedPrompts) Observe(of PromptSource, written, read bool) {
 // Any reports whether any prompt is remembered. It is cheap enough to call for each request.
 func (p *CachedPrompts) Any() bool { return p.any.Load() }
 
-// IsUnread reports whether the prefix was written Times in succession.
+// IsUnread reports whether the prefix was written UnreadLimit times in succession.
 func (p *CachedPrompts) IsUnread(of PromptSource) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 
 // Times of sessions.
 type Times struct {
-	Check time.Duration // how often the desk checks whether the session may continue
+	Check time.Duration // how often the controller checks whether the session may continue
 	Ping  time.Duration // how often both sides are
 	Drain time.Duration // how long a response is still read after its client has disconnected
 	Open  time.Duration // how long a client may take to send a first message that names the model
@@ -64,7 +64,7 @@ type Result struct {
 	ToClient   int64
 }
 
-// Run forwards messages until a side disconnects, the desk ends the session, or Drain has. All
+// Run forwards messages until a side disconnects, the controller ends the session, or Drain has. All
 // started responses are charged when it returns.
 func (s *Session) Run(ctx context.Context) Result {
 	var stop context.CancelFunc

@@ -13,7 +13,7 @@
 // Messages. When the client sends them back, they are converted to the model's own calls and
 // their results.
 //
-//	wanted    reads what the request selects
+//	request   reads what the request selects
 //	server    lists and calls over the protocol
 //	names     functions for the tools
 //	run       turn by turn

@@ -216,8 +216,8 @@ func (c *candidate) shape() []byte {
 // whole reports whether the digits are one group.
 func (c *candidate) whole() bool { return c.from == c.to }
 
-// closed reports whether digits or dashes continue before or after the candidate, so that it is
-// part of something longer.
+// closed reports whether the candidate stands alone: no digits or dashes continue it before or
+// after, which would make it a part of something longer.
 func (c *candidate) closed() bool {
 	text, start, end := c.numeral.text, c.groups[c.from].start, c.groups[c.to].end
 	if c.from == 0 && start > 0 && (text[start-1] == '-' || text[start-1] == '.' || text[start-1] == '/' || text[start-1] == '_' || text[start-1] == '=' && start > 1 && class[text[start-2]]&alpha == 0) {
