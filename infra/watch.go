@@ -14,11 +14,11 @@ import (
 // watched is a condition that raises an alarm. runbook.md explains the meaning of each name and
 // what to do.
 type watched struct {
-	name    string
-	says    string
-	of      awscloudwatch.IMetric
-	above   float64
-	periods float64 // periods in a row for which it must hold
+	name        string
+	description string
+	metric      awscloudwatch.IMetric
+	threshold   float64
+	periods     float64 // periods in a row for which it must hold
 }
 
 // queueNames are the queues of the data stack.
@@ -102,8 +102,8 @@ func (w *workerStack) deadLetters(d *dataStack) (depth, age awscloudwatch.IMetri
 func (w *workerStack) alarm(o options, c watched) {
 	alarm := awscloudwatch.NewAlarm(w.stack, jsii.String("Alarm-"+c.name), &awscloudwatch.AlarmProps{
 		AlarmName:        jsii.String(o.name + "-" + c.name),
-		AlarmDescription: jsii.String(c.says + ". What to do: functions/docs/guides/runbook.md, " + c.name),
-		Metric:           c.of, Threshold: jsii.Number(c.above), EvaluationPeriods: jsii.Number(c.periods),
+		AlarmDescription: jsii.String(c.description + ". What to do: functions/docs/guides/runbook.md, " + c.name),
+		Metric:           c.metric, Threshold: jsii.Number(c.threshold), EvaluationPeriods: jsii.Number(c.periods),
 		ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD,
 		TreatMissingData:   awscloudwatch.TreatMissingData_NOT_BREACHING,
 	})
@@ -132,7 +132,7 @@ func (w *workerStack) dashboard(o options, all []watched, rows ...[]awscloudwatc
 	for i := 0; i < len(all); i += 3 {
 		var row []awscloudwatch.IWidget
 		for _, c := range all[i:min(i+3, len(all))] {
-			row = append(row, graph(c.name, c.of))
+			row = append(row, graph(c.name, c.metric))
 		}
 		page.AddWidgets(row...)
 	}

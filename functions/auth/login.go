@@ -289,7 +289,7 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.User, until time.
 			return "", nil, fault.New(fault.NotAllowed, "", "This user is deactivated and may not sign in")
 		}
 		if errors.Is(err, sso.ErrUninvited) {
-			return "", nil, fault.New(fault.NotAllowed, "", "You are not invited to this organisation")
+			return "", nil, fault.New(fault.NotAllowed, "", "You are not invited to this organization")
 		}
 		if err != nil {
 			return "", nil, err

@@ -367,7 +367,7 @@ func resourceTypes(base string) []map[string]any {
 			"meta": map[string]any{"resourceType": "ResourceType", "location": base + "/ResourceTypes/" + id},
 		}
 	}
-	user := one("User", "/Users", scim.UserURN, "Users of the organisation")
+	user := one("User", "/Users", scim.UserURN, "Users of the organization")
 	user["schemaExtensions"] = []any{map[string]any{"schema": scim.EnterpriseURN, "required": false}}
 	return []map[string]any{user, one("Group", "/Groups", scim.GroupURN, "Groups of users")}
 }

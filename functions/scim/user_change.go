@@ -227,14 +227,14 @@ func (f *family) settle(c *admin.Call, ended map[[2]string]bool, last bool, ids 
 		next, more := done, false
 		change := func(tx *resource.Tx) (bool, error) {
 			next, more = done, false
-			s := &membership.Settling{Resources: c.Resources, Sealer: c.Sealer, Actor: c.Actor(), Rank: c.Caller.Rank, Ended: ended, RowsLeft: membership.RowsToSettle}
+			s := &membership.GroupSync{Resources: c.Resources, Sealer: c.Sealer, Actor: c.Actor(), Rank: c.Caller.Rank, Ended: ended, RowsLeft: membership.RowsToSettle}
 			for next < len(ids) {
 				rec, u, ok, err := membership.FindUser(tx, c.Organisation(), ids[next])
 				if err != nil {
 					return false, err
 				}
 				if ok {
-					if more, err = s.Settle(tx, &rec, u); err != nil {
+					if more, err = s.Sync(tx, &rec, u); err != nil {
 						return false, err
 					}
 				}

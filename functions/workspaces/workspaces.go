@@ -96,7 +96,7 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 			return ch.Form.Validate(ch.Rec.Name)
 		},
 		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
-			if err := describe(c, tx, ch); err != nil {
+			if err := checkMetadata(c, tx, ch); err != nil {
 				return err
 			}
 			if err := checkGuardrails(tx, ch); err != nil {
@@ -118,9 +118,9 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 	}
 }
 
-// describe checks the metadata of a workspace against the organization's schema, when the
+// checkMetadata checks the metadata of a workspace against the organization's schema, when the
 // workspace is made or its metadata changes. A new workspace gets the default values.
-func describe(c *admin.Call, tx *resource.Tx, ch *change) error {
+func checkMetadata(c *admin.Call, tx *resource.Tx, ch *change) error {
 	defaults, _ := c.Body.Object("defaults")
 	if !ch.Creates() && !defaults.Has("metadata") && !c.Body.Null("defaults") {
 		return nil

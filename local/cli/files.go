@@ -205,7 +205,7 @@ func apply(ctx context.Context, e Env) int {
 	if err != nil {
 		return e.Fail(err)
 	}
-	plan, err := declare.Make(ctx, c, d, declare.Options{Prune: *prune, Secrets: func(name string) (string, bool) {
+	plan, err := declare.MakePlan(ctx, c, d, declare.Options{Prune: *prune, Secrets: func(name string) (string, bool) {
 		v := e.Getenv(name)
 		return v, v != ""
 	}})

@@ -285,7 +285,7 @@ func (e Env) importPlan(ctx context.Context, result *migrate.Result, f importFla
 	if options.Inactive = f.inactive || f.url != ""; f.inactive {
 		result.AddSecretTodos()
 	}
-	plan, err := declare.Make(ctx, c, result.Document, options)
+	plan, err := declare.MakePlan(ctx, c, result.Document, options)
 	if err != nil {
 		return nil, err
 	}

@@ -80,8 +80,8 @@ type Options struct {
 	KnownSettings bool
 }
 
-// Make compares a document with the live state.
-func Make(ctx context.Context, api API, d *Document, o Options) (*Plan, error) {
+// MakePlan compares a document with the live state.
+func MakePlan(ctx context.Context, api API, d *Document, o Options) (*Plan, error) {
 	live, err := readState(ctx, api, d.scope(o))
 	if err != nil {
 		return nil, err

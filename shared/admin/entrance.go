@@ -28,10 +28,10 @@ func welcome(c *Call) error {
 	return nil
 }
 
-// locate determines the scope of the call and checks the caller's role there. Faults of
+// locateAndCheckRole determines the scope of the call and checks the caller's role there. Faults of
 // workspace_id are added to p, so that the response lists them with those of other fields; the
 // call then ends before it changes anything.
-func locate(c *Call, raw map[string]json.RawMessage, p *problems) error {
+func locateAndCheckRole(c *Call, raw map[string]json.RawMessage, p *problems) error {
 	q := c.Request.URL.Query()
 	if org, ok := raw["organisation_id"]; ok && !isText(org) {
 		p.add("organisation_id", "must be a string")
@@ -123,7 +123,7 @@ func placeIn(c *Call, named string) error {
 	}
 	switch {
 	case !ok && c.Caller.OfOrganisation():
-		return fault.New(fault.NotFound, workspaceID, "There is no such workspace in this organisation")
+		return fault.New(fault.NotFound, workspaceID, "There is no such workspace in this organization")
 	case !ok:
 		return Denied() // also for a workspace that exists
 	case rec.Archived() && c.Route.changes():

@@ -217,7 +217,7 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 	}
 	var p problems
 	if !c.Route.Public {
-		if err := locate((c), raw, &p); err != nil {
+		if err := locateAndCheckRole((c), raw, &p); err != nil {
 			return nil, err
 		}
 	}

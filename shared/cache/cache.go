@@ -64,12 +64,12 @@ type Options struct {
 
 // Cache stores responses. It is safe for concurrent use.
 type Cache struct {
-	table      store.Table
-	bucket     blob.Bucket
-	sealer     seal.Sealer
-	neighbours VectorIndex
-	now        func() time.Time
-	counts     counters
+	table   store.Table
+	bucket  blob.Bucket
+	sealer  seal.Sealer
+	vectors VectorIndex
+	now     func() time.Time
+	counts  counters
 }
 
 type counters struct{ unreadable, embedFailed, embedLate atomic.Int64 }
@@ -91,7 +91,7 @@ func New(o Options) *Cache {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Cache{table: o.Store.Table(table), bucket: o.Bucket, sealer: o.Sealer, neighbours: o.VectorIndex, now: o.Now}
+	return &Cache{table: o.Store.Table(table), bucket: o.Bucket, sealer: o.Sealer, vectors: o.VectorIndex, now: o.Now}
 }
 
 // Attributes of a row: exactly one of them is there.

@@ -121,7 +121,7 @@ func countMessages(r *chat.Request) int {
 }
 
 // Semantic reports whether the cache compares meanings at all.
-func (c *Cache) Semantic() bool { return c.neighbours != nil }
+func (c *Cache) Semantic() bool { return c.vectors != nil }
 
 // candidates is how many neighbors are tried: the response of the nearest may
 // have expired or been removed.
@@ -130,7 +130,7 @@ const candidates = 4
 // FindNearest finds the response to the nearest question at or above the threshold that is
 // younger than Age(age); nil when there is none.
 func (c *Cache) FindNearest(ctx context.Context, b Bucket, vector []float32, threshold float64, age time.Duration) (*Entry, error) {
-	found, err := c.neighbours.Nearest(ctx, b, vector, threshold, candidates)
+	found, err := c.vectors.Nearest(ctx, b, vector, threshold, candidates)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (c *Cache) FindNearest(ctx context.Context, b Bucket, vector []float32, thr
 // AddVector makes the response of a key findable by the meaning of its question, until
 // the response expires.
 func (c *Cache) AddVector(ctx context.Context, b Bucket, vector []float32, k Key, expires time.Time) error {
-	return c.neighbours.Add(ctx, b, Vector{ID: k.id(), Values: vector, Expires: expires})
+	return c.vectors.Add(ctx, b, Vector{ID: k.id(), Values: vector, Expires: expires})
 }
 
 // maxReplaced is how many responses one refresh replaces.
@@ -160,7 +160,7 @@ const maxReplaced = 30
 
 // Replace puts a response in place of those to all questions that mean the same.
 func (c *Cache) Replace(ctx context.Context, b Bucket, vector []float32, threshold float64, e *Entry, age time.Duration) error {
-	found, err := c.neighbours.Nearest(ctx, b, vector, threshold, maxReplaced)
+	found, err := c.vectors.Nearest(ctx, b, vector, threshold, maxReplaced)
 	if err != nil {
 		return err
 	}

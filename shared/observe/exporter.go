@@ -38,19 +38,19 @@ type Exporter struct {
 	ProcessTransport http.RoundTripper // to ProcessTarget; nil: Transport
 	OptIn            string            // same as the environment variable of that name: for destinations that do not choose
 
-	totals  totals
-	dropped atomic.Int64 // records that were not reported to a destination
-	mu      sync.Mutex
-	down    map[string]time.Time // destinations that failed, with the time until which they get nothing
+	totals      totals
+	dropped     atomic.Int64 // records that were not reported to a destination
+	mu          sync.Mutex
+	pausedUntil map[string]time.Time // destinations that failed, with the time until which they get nothing
 }
 
 // Bounds of sending.
 const (
-	maxSpans = 500              // of one request
-	rest     = 30 * time.Second // how long a destination gets nothing after it failed
-	patience = 5 * time.Second  // for one request
-	maxBack  = 64 << 10         // of a response that is read
-	atOnce   = 8                // requests under way
+	maxSpans          = 500              // of one request
+	pauseAfterFailure = 30 * time.Second // how long a destination gets nothing after it failed
+	requestTimeout    = 5 * time.Second  // for one request
+	maxResponse       = 64 << 10         // of a response that is read
+	maxConcurrent     = 8                // requests under way
 )
 
 // Push is a request that is ready to be sent.
@@ -152,7 +152,7 @@ func (e *Exporter) origin(t *Target, latest bool) *otlp.Origin {
 // Send sends requests, several at once, each only once. It waits for all.
 func (e *Exporter) Send(ctx context.Context, pushes []Push) {
 	var wg sync.WaitGroup
-	free := make(chan struct{}, atOnce)
+	free := make(chan struct{}, maxConcurrent)
 	for i := range pushes {
 		free <- struct{}{}
 		wg.Go(func() {
@@ -164,14 +164,14 @@ func (e *Exporter) Send(ctx context.Context, pushes []Push) {
 }
 
 func (e *Exporter) send(ctx context.Context, p *Push) {
-	if e.rests(p.target) {
+	if e.paused(p.target) {
 		e.drop(p, "the destination failed a moment ago")
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if why := e.post(ctx, p); why != "" {
-		e.leave(p.target)
+		e.pause(p.target)
 		e.drop(p, why)
 	}
 }
@@ -202,7 +202,7 @@ func (e *Exporter) post(ctx context.Context, p *Push) (why string) {
 		return "the destination cannot be reached"
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBack)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxResponse)) // so that the connection can be used again
 	if resp.StatusCode/100 != 2 {
 		return "the destination responded with status " + strconv.Itoa(resp.StatusCode)
 	}
@@ -213,27 +213,27 @@ func (e *Exporter) post(ctx context.Context, p *Push) (why string) {
 // once.
 func state(t *Target) string { return t.Scope.Org + "/" + t.ID + "/" + strconv.FormatInt(t.Rev, 10) }
 
-func (e *Exporter) rests(t *Target) bool {
+func (e *Exporter) paused(t *Target) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.Now().Before(e.down[state(t)])
+	return e.Now().Before(e.pausedUntil[state(t)])
 }
 
-func (e *Exporter) leave(t *Target) {
+func (e *Exporter) pause(t *Target) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.Now()
-	maps.DeleteFunc(e.down, func(_ string, until time.Time) bool { return !now.Before(until) })
-	if e.down == nil {
-		e.down = map[string]time.Time{}
+	maps.DeleteFunc(e.pausedUntil, func(_ string, until time.Time) bool { return !now.Before(until) })
+	if e.pausedUntil == nil {
+		e.pausedUntil = map[string]time.Time{}
 	}
-	e.down[state(t)] = now.Add(rest)
+	e.pausedUntil[state(t)] = now.Add(pauseAfterFailure)
 }
 
 // Export reports records and waits until that is done, or until its time is over. It is for
 // workers that stop between batches.
 func (e *Exporter) Export(ctx context.Context, records []usage.Record) {
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()
 	e.Send(ctx, e.Prepare(ctx, records))
 }

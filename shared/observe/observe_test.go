@@ -292,7 +292,7 @@ func TestWhatIsNotTakenIsCountedAndTheDestinationRests(t *testing.T) {
 	if e.Dropped() != 3 || len(c.paths) != 1 {
 		t.Fatalf("%d dropped, %d calls", e.Dropped(), len(c.paths))
 	}
-	c.status, now = 200, now.Add(rest)
+	c.status, now = 200, now.Add(pauseAfterFailure)
 	e.Export(t.Context(), []usage.Record{record()})
 	if e.Dropped() != 3 || len(c.paths) != 2 {
 		t.Errorf("%d dropped, %d calls", e.Dropped(), len(c.paths))

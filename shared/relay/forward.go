@@ -56,7 +56,7 @@ func sendPassed(c *call, resp *http.Response) error {
 		c.reply.broken = true // the client must see that the body is incomplete
 		return nil
 	}
-	keepBooks(c)
+	settleAndRecord(c)
 	return nil
 }
 
@@ -255,6 +255,6 @@ func sendFiles(c *call, ids ...string) error {
 		c.reply.broken = true
 		return nil
 	}
-	keepBooks(c)
+	settleAndRecord(c)
 	return nil
 }

@@ -204,7 +204,7 @@ func denyStream(c *call, a *targetResult, f *fault.Fault) error {
 	drain(&c.target, &c.guards, &c.cache, &c.stream, a)
 	c.target.StoreReasoning(a.stream.Signed())
 	accounting.RecordUsage(&c.bill, a.stream.Meter())
-	keepBooks(c)
+	settleAndRecord(c)
 	breakConnection(&c.reply)
 	return nil
 }

@@ -66,7 +66,7 @@ func sendHidden(c *call, body, shown []byte) {
 	ownHeaders(c, h)
 	c.log.Body(record.Response, shown)
 	c.log.Status(http.StatusOK)
-	keepBooks(c)
+	settleAndRecord(c)
 	c.reply.head(http.StatusOK)
 	c.reply.write(body)
 }
@@ -75,7 +75,7 @@ func sendHidden(c *call, body, shown []byte) {
 func sendWhole(c *call, status int, out []byte) {
 	c.log.Body(record.Response, out)
 	c.log.Status(status)
-	keepBooks(c)
+	settleAndRecord(c)
 	c.reply.head(status)
 	c.reply.write(out)
 }

@@ -210,7 +210,7 @@ func (g *governor) Event(event []byte, last bool, failure *fault.Fault) {
 		return
 	}
 	s.reply.last(event)
-	keepBooks(s)
+	settleAndRecord(s)
 	flushTail(s.relay, &s.reply)
 }
 

@@ -25,13 +25,13 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// keepBooks settles the request and writes its record, once. It is called before the last byte
+// settleAndRecord settles the request and writes its record, once. It is called before the last byte
 // of the response is sent, or, if the process may be frozen after the response, by finish.
-func keepBooks(c *call) {
+func settleAndRecord(c *call) {
 	if c.relay.RecordAfterBody {
 		return
 	}
-	writeBooks(c)
+	writeRecord(c)
 }
 
 // finish ends the pipeline: in every case, the request is settled and recorded.
@@ -43,11 +43,11 @@ func finish(c *call) {
 			e.EndBody()
 		}
 	}
-	writeBooks(c)
+	writeRecord(c)
 	c.req.RunDeferred()
 }
 
-func writeBooks(c *call) {
+func writeRecord(c *call) {
 	if !c.log.Close() {
 		return
 	}

@@ -30,10 +30,10 @@ func settleBatch(c *call, answer []byte) {
 	case !ok:
 		return
 	case !b.ReportsUsage && c.target.Choice.Jobs != nil:
-		jobUsage(c, b.ID)
+		chargeJob(c, b.ID)
 		return
 	case !b.ReportsUsage:
-		rowsUsage(c, b.ID, answer)
+		chargeRows(c, b.ID, answer)
 		return
 	}
 	if !c.bill.Claim(b.ID) || !b.Known { // a batch without usage releases its reservation
@@ -151,10 +151,10 @@ func holdBatch(q *admission.Request, in *body.Body, bill *accounting.Bill, answe
 	}
 }
 
-// rowsUsage charges the usage of a finished batch's rows if an OpenAI-compatible host does not
+// chargeRows charges the usage of a finished batch's rows if an OpenAI-compatible host does not
 // report it with the batch: the output is read once. It is read before it is claimed, so that
 // the next request repeats a failed read.
-func rowsUsage(c *call, id string, batch []byte) {
+func chargeRows(c *call, id string, batch []byte) {
 	var b batchState
 	if json.Unmarshal(batch, &b) != nil {
 		return
@@ -184,9 +184,9 @@ func rowsUsage(c *call, id string, batch []byte) {
 	}
 }
 
-// jobUsage charges the usage of a finished batch's rows if its provider only reports it with the
+// chargeJob charges the usage of a finished batch's rows if its provider only reports it with the
 // rows. It is read before it is claimed, so that the next request repeats a failed read.
-func jobUsage(c *call, id string) {
+func chargeJob(c *call, id string) {
 	if claimed, err := c.target.ChargeClaims().Claimed(id); claimed || err != nil {
 		c.req.Fail("read the claim of a batch", err)
 		return

@@ -222,7 +222,7 @@ func closeStream(c *call, a *targetResult, err error) error {
 		c.reply.tail = append(c.reply.tail, last...)
 		judgeEnd(&c.target, &c.reply, &c.log, &c.guards, a)
 		keepStream(&c.target, &c.cache, a)
-		keepBooks(c)
+		settleAndRecord(c)
 		flushTail(c.relay, &c.reply)
 		return nil
 	}
@@ -246,7 +246,7 @@ func closeStream(c *call, a *targetResult, err error) error {
 	}
 	c.log.Body(record.Response, last)
 	c.reply.tail = append(c.reply.tail[:0], last...)
-	keepBooks(c)
+	settleAndRecord(c)
 	flushTail(c.relay, &c.reply)
 	breakConnection(&c.reply)
 	return nil

@@ -211,7 +211,7 @@ func sendFault(c *call, f *fault.Fault) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.log.Reject(f)
 	c.log.Body(record.Response, body)
-	keepBooks(c)
+	settleAndRecord(c)
 	c.reply.head(status)
 	c.reply.write(body)
 }
@@ -352,6 +352,6 @@ func sendRaw(c *call, resp *http.Response) error {
 	if meter.JSON && succeeded(resp.StatusCode) {
 		settleBatch(c, meter.Retained)
 	}
-	keepBooks(c)
+	settleAndRecord(c)
 	return nil
 }

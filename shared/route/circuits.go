@@ -60,16 +60,16 @@ func (c *Circuits) Of(key ConfigKey) *ConfigCircuits {
 // implement Breakers for one process; Pending, Settle and Merge let several processes share
 // them.
 type ConfigCircuits struct {
-	now     func() time.Time
-	trouble atomic.Int32 // circuits that are not closed
-	pending atomic.Bool  // Pending has something to report
+	now       func() time.Time
+	notClosed atomic.Int32 // circuits that are not closed
+	pending   atomic.Bool  // Pending has something to report
 
 	mu     sync.Mutex
 	states map[string]*circuit // by path; absent: closed, nothing counted
 }
 
 // AllClosed implements Breakers.
-func (c *ConfigCircuits) AllClosed() bool { return c.trouble.Load() == 0 }
+func (c *ConfigCircuits) AllClosed() bool { return c.notClosed.Load() == 0 }
 
 // State implements Breakers.
 func (c *ConfigCircuits) State(path string) State {
@@ -173,6 +173,6 @@ func (c *ConfigCircuits) recount() {
 		}
 		pending = pending || s.worthReporting()
 	}
-	c.trouble.Store(n)
+	c.notClosed.Store(n)
 	c.pending.Store(pending)
 }

@@ -199,7 +199,7 @@ func HedgeWon(w *Traversal, h *Hedge, status int, after time.Duration) {
 		w.giveBack(top.n, top.probe)
 		w.stack = w.stack[:len(w.stack)-1]
 	}
-	w.at, w.probe, w.flying = h.at, false, measuresAny(w)
+	w.at, w.probe, w.inFlight = h.at, false, measuresAny(w)
 }
 
 // leave reports the end of an attempt that another one replaces.
@@ -221,6 +221,6 @@ func leave(w *Traversal, status int, after time.Duration) {
 // HedgeFailed has a fallback not try the target of a failed second attempt again.
 func HedgeFailed(w *Traversal, h *Hedge) {
 	if h.child.leaf != nil {
-		w.tried = h.child
+		w.hedgeFailed = h.child
 	}
 }

@@ -156,15 +156,15 @@ func measuresAny(w *Traversal) bool {
 func countInFlight(w *Traversal) {
 	if measuresAny(w) {
 		w.ctx.Measures.Workspace.Begin(measureKey(w, w.at))
-		w.flying = true
+		w.inFlight = true
 	}
 }
 
 // uncountInFlight ends what takeOff began.
 func uncountInFlight(w *Traversal) {
-	if w.flying {
+	if w.inFlight {
 		w.ctx.Measures.Workspace.End(measureKey(w, w.at))
-		w.flying = false
+		w.inFlight = false
 	}
 }
 
@@ -184,7 +184,7 @@ func observeOutcome(w *Traversal, o Outcome) {
 
 // observeSettled notes how a response ended that was still coming.
 func observeSettled(w *Traversal, status int) {
-	if w.flying && measure.Failure(status) {
+	if w.inFlight && measure.Failure(status) {
 		w.ctx.Measures.Workspace.Observe(measureKey(w, w.at), w.ctx.Measures.Class, status, 0)
 	}
 	uncountInFlight(w)

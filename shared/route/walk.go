@@ -51,18 +51,18 @@ type Outcome struct {
 // Traversal is one request's way through a tree. It must not be used by several goroutines at
 // once.
 type Traversal struct {
-	tree    *Tree
-	ctx     Context
-	stack   []frame // the strategies that the walk is inside of
-	frames  [4]frame
-	at      *node // the leaf that was given last
-	probe   bool  // the walk has claimed its probe
-	started bool
-	done    bool
-	pending []claim // claims with pending responses
-	claims  [4]claim
-	flying  bool  // the leaf in at is counted as in flight
-	tried   *node // by a second attempt that failed; nil: none
+	tree        *Tree
+	ctx         Context
+	stack       []frame // the strategies that the walk is inside of
+	frames      [4]frame
+	at          *node // the leaf that was given last
+	probe       bool  // the walk has claimed its probe
+	started     bool
+	done        bool
+	pending     []claim // claims with pending responses
+	claims      [4]claim
+	inFlight    bool  // the leaf in at is counted as in flight
+	hedgeFailed *node // by a second attempt that failed; nil: none
 
 	draws    []usage.Draw
 	measured []usage.Measured
@@ -235,7 +235,7 @@ func (n *node) stops(o Outcome) bool {
 func (w *Traversal) following(f *frame) (*node, bool) {
 	for f.at+1 < len(f.candidates) {
 		f.at++
-		if f.candidates[f.at] == w.tried {
+		if f.candidates[f.at] == w.hedgeFailed {
 			continue
 		}
 		if probe, ok := w.admit(f.candidates[f.at], f.bypass); ok {

@@ -287,7 +287,7 @@ func (s Scope) Organisation() Scope { return Scope{Org: s.Org} }
 // followed by parts joined with '#'.
 func (s Scope) Partition(parts ...string) Partition {
 	if s.Org == "" {
-		panic("store: a scope without an organisation")
+		panic("store: a scope without an organization")
 	}
 	var b strings.Builder
 	b.WriteString("ORG#")

@@ -248,7 +248,7 @@ func (s *MetadataSchema) Check(field string, metadata map[string]string) (bad []
 	}
 	for _, name := range s.Required {
 		if _, present := metadata[name]; !present {
-			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is required by the organisation"})
+			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is required by the organization"})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(metadata)) {

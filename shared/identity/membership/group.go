@@ -33,7 +33,7 @@ type Group struct {
 	Ended    []string `json:"ended,omitempty"`
 }
 
-// EndedOf returns the mappings of a former name of the group, for Settling.
+// EndedOf returns the mappings of a former name of the group, for GroupSync.
 func (g *Group) EndedOf(id string) map[[2]string]bool {
 	out := map[[2]string]bool{}
 	for _, ws := range g.Ended {

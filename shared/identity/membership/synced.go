@@ -139,9 +139,9 @@ type groupGrant struct {
 	groups []string
 }
 
-// Settling adds users to the workspaces of their groups, and removes them from those that their
+// GroupSync adds users to the workspaces of their groups, and removes them from those that their
 // groups no longer grant. Manual memberships stay.
-type Settling struct {
+type GroupSync struct {
 	Resources *resource.Resources
 	Sealer    seal.Sealer // seals created keys until their users collect them
 	Actor     string
@@ -149,7 +149,7 @@ type Settling struct {
 	// Ended are the mappings, as group and workspace, that this call removes together with
 	// their memberships.
 	Ended map[[2]string]bool
-	// RowsLeft is the number of rows left in the transaction; Settle reduces it.
+	// RowsLeft is the number of rows left in the transaction; Sync reduces it.
 	RowsLeft int
 }
 
@@ -160,9 +160,9 @@ const (
 	rowsOfJoin   = 7
 )
 
-// Settle changes a part of a user's memberships in each transaction, until more is false. user
+// Sync changes a part of a user's memberships in each transaction, until more is false. user
 // is the result of FindUser. Deactivated users are settled when they are reactivated.
-func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more bool, err error) {
+func (s *GroupSync) Sync(tx *resource.Tx, user *resource.Record, u *User) (more bool, err error) {
 	if u.Stopped || u.Leaving {
 		return false, nil
 	}
@@ -193,7 +193,7 @@ func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more
 
 // wanted returns what the groups of a user grant, by workspace; mapped contains all mappings,
 // as group and workspace.
-func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[string]groupGrant, mapped map[[2]string]bool, err error) {
+func (s *GroupSync) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[string]groupGrant, mapped map[[2]string]bool, err error) {
 	rows, err := s.Resources.List(tx.Context(), org, KindMapping)
 	if err != nil {
 		return nil, nil, err
@@ -229,7 +229,7 @@ func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[s
 }
 
 // grant sets a membership to what the groups grant, in addition to manual roles.
-func (s *Settling) grant(tx *resource.Tx, user *resource.Record, u *User, ws string, g groupGrant) error {
+func (s *GroupSync) grant(tx *resource.Tx, user *resource.Record, u *User, ws string, g groupGrant) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
 	rec, there, err := tx.Get(sc, KindMember, user.ID)
 	if err != nil {
@@ -280,7 +280,7 @@ func (s *Settling) grant(tx *resource.Tx, user *resource.Record, u *User, ws str
 	return s.mark(tx, user, u, ws)
 }
 
-func (s *Settling) mark(tx *resource.Tx, user *resource.Record, u *User, ws string) error {
+func (s *GroupSync) mark(tx *resource.Tx, user *resource.Record, u *User, ws string) error {
 	if slices.Contains(u.GroupWorkspaces, ws) {
 		return nil
 	}
@@ -291,7 +291,7 @@ func (s *Settling) mark(tx *resource.Tx, user *resource.Record, u *User, ws stri
 
 // revoke ends a membership that came only from groups which the user has left. If instead the
 // mapping was removed while the user was in the group, the membership becomes manual.
-func (s *Settling) revoke(tx *resource.Tx, user *resource.Record, u *User, ws string, mapped map[[2]string]bool) error {
+func (s *GroupSync) revoke(tx *resource.Tx, user *resource.Record, u *User, ws string, mapped map[[2]string]bool) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
 	rec, there, err := tx.Get(sc, KindMember, user.ID)
 	if err != nil {

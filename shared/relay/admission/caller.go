@@ -15,7 +15,7 @@ func (q *Request) Blocked(code fault.Code, field, what string) error {
 
 // BlocksInline reports whether the organization or the installation rejects inline
 // configuration.
-func (q *Request) BlocksInline() bool { return q.doors.BlockInline || q.Org.Settings.BlockInlineConfig }
+func (q *Request) BlocksInline() bool { return q.deps.BlockInline || q.Org.Settings.BlockInlineConfig }
 
 // HeadersForProvider returns the client's headers without the gateway key, in whichever header
 // it was sent.

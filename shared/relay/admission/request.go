@@ -37,7 +37,7 @@ type Dependencies struct {
 // parsed gateway headers. It is created first; no later stage changes it.
 type Request struct {
 	Caller
-	doors     *Dependencies
+	deps      *Dependencies
 	Route     *routes.Route
 	Req       *http.Request
 	Base      context.Context // the request's values; never ends
@@ -69,7 +69,7 @@ type Caller struct {
 
 // Start starts the lifetime of a request. Its bodies are buffered in the memory of lease.
 func (q *Request) Start(d *Dependencies, req *http.Request, rt *routes.Route, id string, behalf *InternalCall, lease *egress.Lease) {
-	q.doors, q.Route, q.PathID, q.Req, q.Internal, q.Lease = d, rt, id, req, behalf, lease
+	q.deps, q.Route, q.PathID, q.Req, q.Internal, q.Lease = d, rt, id, req, behalf, lease
 	q.StartTime = d.Now()
 	q.ULID = ulid.MustNewDefault(q.StartTime).String()
 	if behalf != nil {
@@ -124,7 +124,7 @@ func (q *Request) RunDeferred() {
 // OnClientGone cancels the provider's response after a while, because the client has disconnected;
 // until then it is read, so that its cost is known.
 func (q *Request) OnClientGone() {
-	drain := time.AfterFunc(q.doors.DrainTime, q.Stop)
+	drain := time.AfterFunc(q.deps.DrainTime, q.Stop)
 	q.Defer(func() { drain.Stop() })
 }
 
@@ -176,7 +176,7 @@ func (q *Request) identify() error {
 		return err
 	}
 	who := q.Principal
-	q.Lease.Of(q.doors.Memory, who.Scope.Org)
+	q.Lease.Of(q.deps.Memory, who.Scope.Org)
 	q.alive.lane.Of(who.Scope.Org, who.Scope.Workspace)
 	var err error
 	q.Caller, err = withSettings(q.Ctx, q, q.Caller)
@@ -204,7 +204,7 @@ func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resourc
 	if !who.Has(q.Route.Scope) && !slices.ContainsFunc(q.Route.OrScopes, who.Has) {
 		return nil, nil, fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", q.Route.Scope)
 	}
-	view, err := q.doors.Loader.Fresh(ctx, who.Scope.Org)
+	view, err := q.deps.Loader.Fresh(ctx, who.Scope.Org)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -258,11 +258,11 @@ func (q *Request) known(ctx context.Context) (*identity.Principal, error) {
 		if who := cmp.Or(q.Internal.Closing, q.Internal.Caller); who != nil {
 			return who, nil // the initiator of the request checks whether it may continue
 		}
-		return q.doors.Auth.ByHash(ctx, q.Internal.Key)
+		return q.deps.Auth.ByHash(ctx, q.Internal.Key)
 	case q.ClientSecret != nil:
-		return q.doors.Auth.ByHash(ctx, q.ClientSecret.Key)
+		return q.deps.Auth.ByHash(ctx, q.ClientSecret.Key)
 	}
-	return q.doors.Auth.Authenticate(ctx, q.Token, identity.AuthenticationAttempt{Request: q.Req})
+	return q.deps.Auth.Authenticate(ctx, q.Token, identity.AuthenticationAttempt{Request: q.Req})
 }
 
 // unbind opens the client secret of a request: the settings of its creator replace those of the
@@ -271,7 +271,7 @@ func unbind(q *Request) error {
 	if !q.Route.TakesSecrets() {
 		return fault.New(fault.Unauthorized, "x-gateway-api-key", "A client secret can only open realtime sessions; use an API key")
 	}
-	s, err := q.doors.Secrets.Open(q.Ctx, q.Token)
+	s, err := q.deps.Secrets.Open(q.Ctx, q.Token)
 	if err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func unbind(q *Request) error {
 }
 
 // Now returns the current time.
-func (q *Request) Now() time.Time { return q.doors.Now() }
+func (q *Request) Now() time.Time { return q.deps.Now() }
 
 // Since returns the time since the request's arrival.
 func (q *Request) Since() time.Duration { return q.Now().Sub(q.StartTime) }
@@ -297,7 +297,7 @@ func (q *Request) Since() time.Duration { return q.Now().Sub(q.StartTime) }
 // Fail reports a failure that the caller does not see.
 func (q *Request) Fail(where string, err error) {
 	if err != nil {
-		q.doors.Fault(where, q.ULID, err)
+		q.deps.Fault(where, q.ULID, err)
 	}
 }
 
@@ -329,7 +329,7 @@ func (q *Request) Admitted() Admitted {
 // lifetime, memory and id, and everything else of that request.
 func (q *Request) Share(of *Admitted) {
 	q.Caller, q.StartTime, q.Headers, q.ClientSecret = of.Caller, of.start, of.ask, of.bound
-	q.Lease.Of(q.doors.Memory, q.Principal.Scope.Org)
+	q.Lease.Of(q.deps.Memory, q.Principal.Scope.Org)
 	q.alive.lane.Of(q.Principal.Scope.Org, q.Principal.Scope.Workspace)
 }
 

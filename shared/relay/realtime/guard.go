@@ -204,7 +204,7 @@ func (g *Guard) heard(e *realtime.Event, by Guardrails) session.Judgement {
 		changed := retold(e.Body, *now)
 		return session.Judgement{Replies: [][]byte{changed}, Body: changed}
 	}
-	g.items.approve(t.Item, t.Text)
+	g.items.markJudged(t.Item, t.Text)
 	return session.Judgement{Unchanged: true}
 }
 
@@ -279,15 +279,15 @@ const (
 // itemLog tracks the items of a conversation: their responses, and which of their texts may be
 // sent.
 type itemLog struct {
-	of    map[string]string            // by item, its response
-	gone  map[string]bool              // those that were denied
-	heeds map[[32]byte]struct{}        // transcripts that were judged and unchanged, by approval
-	swaps map[string]map[string]string // changed texts, with their replacements
-	swapt int                          // bytes of them
+	of        map[string]string            // by item, its response
+	gone      map[string]bool              // those that were denied
+	judged    map[[32]byte]struct{}        // transcripts that were judged and unchanged, by approval
+	swaps     map[string]map[string]string // changed texts, with their replacements
+	swapBytes int                          // bytes of them
 }
 
 func newItems() itemLog {
-	return itemLog{of: map[string]string{}, gone: map[string]bool{}, heeds: map[[32]byte]struct{}{}, swaps: map[string]map[string]string{}}
+	return itemLog{of: map[string]string{}, gone: map[string]bool{}, judged: map[[32]byte]struct{}{}, swaps: map[string]map[string]string{}}
 }
 
 // belongs records that an item is part of a response. "" is none; ok is false if the limit is
@@ -312,7 +312,7 @@ func (is *itemLog) forget(item string) {
 
 // swap replaces a text of an item in all further events.
 func (is *itemLog) swap(item, old, now string) {
-	if is.swapt += len(old) + len(now); is.swapt > maxSwaps {
+	if is.swapBytes += len(old) + len(now); is.swapBytes > maxSwaps {
 		is.forget(item) // the item cannot be sent again
 		return
 	}
@@ -322,20 +322,20 @@ func (is *itemLog) swap(item, old, now string) {
 	is.swaps[item][old] = now
 }
 
-// approve records that a transcript was judged and is unchanged.
-func (is *itemLog) approve(item, text string) {
-	if len(is.heeds) < maxItems {
-		is.heeds[approval(item, text)] = struct{}{}
+// markJudged records that a transcript was judged and is unchanged.
+func (is *itemLog) markJudged(item, text string) {
+	if len(is.judged) < maxItems {
+		is.judged[transcriptKey(item, text)] = struct{}{}
 	}
 }
 
-func (is *itemLog) approved(item, text string) bool {
-	_, ok := is.heeds[approval(item, text)]
+func (is *itemLog) wasJudged(item, text string) bool {
+	_, ok := is.judged[transcriptKey(item, text)]
 	return ok
 }
 
-// approval returns the key of an item's transcript.
-func approval(item, text string) [32]byte { return sha256.Sum256([]byte(item + "\x00" + text)) }
+// transcriptKey returns the key of an item's transcript.
+func transcriptKey(item, text string) [32]byte { return sha256.Sum256([]byte(item + "\x00" + text)) }
 
 // unwritten returns an event without unjudged transcripts; nil if it has none. ok is false if
 // the event cannot be sent.
@@ -360,7 +360,7 @@ func (is *itemLog) unwritten(e *realtime.Event) (now []byte, ok bool) {
 			}
 			var text string
 			err := json.Unmarshal(raw, &text)
-			if err != nil || text != "" && !is.approved(at.ID, text) {
+			if err != nil || text != "" && !is.wasJudged(at.ID, text) {
 				part[name], held = json.RawMessage("null"), true
 			}
 		}

@@ -61,7 +61,7 @@ var enterprise = Schema{URN: EnterpriseURN, Name: "EnterpriseUser", Doc: "Users 
 }}
 
 // Users is the schema of users.
-var Users = Schema{URN: UserURN, Name: "User", Doc: "Users of the organisation", Extension: &enterprise, attributes: []attribute{
+var Users = Schema{URN: UserURN, Name: "User", Doc: "Users of the organization", Extension: &enterprise, attributes: []attribute{
 	{name: "userName", required: true, unique: "server", doc: "Name of the user at the identity provider; default: the address."},
 	{name: "name", kind: "complex", doc: "Name of the user.", sub: []attribute{
 		text("formatted", "The full name."), text("familyName", "Last name."), text("givenName", "First name."), text("middleName", "Middle name."),

@@ -119,7 +119,7 @@ var nationalDigits = func() (t [maxDigits + 1]bool) {
 // national reports whether the digits are a national identification number.
 func (c *candidate) national() bool {
 	n := len(c.d)
-	if n > maxDigits || !nationalDigits[n] || !c.closed() {
+	if n > maxDigits || !nationalDigits[n] || !c.standsAlone() {
 		return false
 	}
 	d := c.d

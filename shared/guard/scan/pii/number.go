@@ -216,9 +216,9 @@ func (c *candidate) shape() []byte {
 // whole reports whether the digits are one group.
 func (c *candidate) whole() bool { return c.from == c.to }
 
-// closed reports whether the candidate stands alone: no digits or dashes continue it before or
+// standsAlone reports whether the candidate stands alone: no digits or dashes continue it before or
 // after, which would make it a part of something longer.
-func (c *candidate) closed() bool {
+func (c *candidate) standsAlone() bool {
 	text, start, end := c.numeral.text, c.groups[c.from].start, c.groups[c.to].end
 	if c.from == 0 && start > 0 && (text[start-1] == '-' || text[start-1] == '.' || text[start-1] == '/' || text[start-1] == '_' || text[start-1] == '=' && start > 1 && class[text[start-2]]&alpha == 0) {
 		return false
@@ -229,7 +229,7 @@ func (c *candidate) closed() bool {
 // card reports whether the digits are a card number: brand prefix, length and Luhn check digit.
 func (c *candidate) card() bool {
 	n := len(c.d)
-	if n < 14 || n > 19 || !c.closed() || !luhn(c.d) {
+	if n < 14 || n > 19 || !c.standsAlone() || !luhn(c.d) {
 		return false
 	}
 	if !c.whole() {
@@ -281,7 +281,7 @@ func luhn(d []byte) bool {
 // were never issued count as well if hyphens or a word indicate one, because redaction cannot
 // distinguish them.
 func (c *candidate) ssn() bool {
-	if len(c.d) != 9 || !c.closed() {
+	if len(c.d) != 9 || !c.standsAlone() {
 		return false
 	}
 	shape := string(c.shape())
@@ -310,7 +310,7 @@ func (c *candidate) phone() bool {
 		start--
 	}
 	plus := c.from == 0 && start > 0 && text[start-1] == '+'
-	if n < 7 || n > 15 || !c.closed() {
+	if n < 7 || n > 15 || !c.standsAlone() {
 		return false
 	}
 	if plus {
