@@ -13,7 +13,7 @@ import (
 // them in its own type.
 var describers = map[string]bool{
 	"describeRequest": true, "describeWalk": true, "describeResponse": true, "describeCall": true, "describeMoney": true,
-	"describe": true, "writeBooks": true, "hideInRecord": true, "sealBodies": true,
+	"describe": true, "writeRecord": true, "hideInRecord": true, "sealBodies": true,
 }
 
 // each calls f for every function of the package outside of tests.
