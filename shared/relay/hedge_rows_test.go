@@ -18,6 +18,17 @@ func hedged(mode string, after int, more string, targets ...string) string {
 	return fmt.Sprintf(`{"strategy":{"mode":%q,"hedge":{"enabled":true,"after_ms":%d,"max_extra_cost":1%s}},"targets":[%s]}`, mode, after, more, strings.Join(targets, ","))
 }
 
+// race returns the replies of two targets with the credentials a and b, which are called in any order.
+func race(a, b relaytest.Reply) []relaytest.Reply {
+	a.For, b.For = "a", "b"
+	return []relaytest.Reply{a, b}
+}
+
+// racing is a target with a credential.
+func racing(key, more string) string {
+	return `{"provider":"openai","api_key":"` + key + `"` + more + `}`
+}
+
 // warmed returns a key with a budget and extra cost for hedges, and what it has spent.
 func warmed(t *testing.T, g *relaytest.Gateway) (key string, spent int64) {
 	t.Helper()
@@ -44,7 +55,7 @@ func TestASlowTargetIsHedged(t *testing.T) {
 	}
 	const soon, later = 500 * time.Millisecond, time.Second
 	slow := relaytest.Reply{Hang: true}
-	a, b := openAI(`,"name":"a","weight":1000000`), openAI(`,"name":"b","weight":0.000001`)
+	a, b := racing("a", `,"name":"a","weight":1000000`), racing("b", `,"name":"b","weight":0.000001`)
 	for _, stream := range []bool{false, true} {
 		good, body := ok(reply), strings.Replace(question, "{", `{"user":"u",`, 1)
 		if stream {
@@ -57,14 +68,14 @@ func TestASlowTargetIsHedged(t *testing.T) {
 			status     int
 			ends       []string // status and code of the attempts
 		}{
-			{"the second is faster", "fallback", []relaytest.Reply{slow, good}, "config.targets[1]", 200, []string{"0 superseded", "200 "}},
-			{"the second fails", "fallback", []relaytest.Reply{late(good, soon), failure(500, broken)}, "config.targets[0]", 200, []string{"200 ", "500 provider_error"}},
-			{"the second is slower", "fallback", []relaytest.Reply{late(good, soon), slow}, "config.targets[0]", 200, []string{"200 ", "0 superseded"}},
-			{"the first fails later", "fallback", []relaytest.Reply{late(failure(503, broken), soon), late(good, later)}, "config.targets[1]", 200, []string{"503 overloaded", "200 "}},
-			{"both fail", "fallback", []relaytest.Reply{late(failure(503, broken), soon), failure(500, broken)}, "config.targets[0]", 503, []string{"503 overloaded", "500 provider_error"}},
-			{"conditions", "conditional", []relaytest.Reply{slow, good}, "config.targets[1]", 200, []string{"0 superseded", "200 "}},
-			{"figures", "cost", []relaytest.Reply{slow, good}, "config.targets[1]", 200, []string{"0 superseded", "200 "}},
-			{"weights", "loadbalance", []relaytest.Reply{slow, good}, "config.targets[1]", 200, []string{"0 superseded", "200 "}},
+			{"the second is faster", "fallback", race(slow, good), "config.targets[1]", 200, []string{"0 superseded", "200 "}},
+			{"the second fails", "fallback", race(late(good, soon), failure(500, broken)), "config.targets[0]", 200, []string{"200 ", "500 provider_error"}},
+			{"the second is slower", "fallback", race(late(good, soon), slow), "config.targets[0]", 200, []string{"200 ", "0 superseded"}},
+			{"the first fails later", "fallback", race(late(failure(503, broken), soon), late(good, later)), "config.targets[1]", 200, []string{"503 overloaded", "200 "}},
+			{"both fail", "fallback", race(late(failure(503, broken), soon), failure(500, broken)), "config.targets[0]", 503, []string{"503 overloaded", "500 provider_error"}},
+			{"conditions", "conditional", race(slow, good), "config.targets[1]", 200, []string{"0 superseded", "200 "}},
+			{"figures", "cost", race(slow, good), "config.targets[1]", 200, []string{"0 superseded", "200 "}},
+			{"weights", "loadbalance", race(slow, good), "config.targets[1]", 200, []string{"0 superseded", "200 "}},
 		} {
 			t.Run(fmt.Sprint(c.name, stream), func(t *testing.T) {
 				t.Parallel()
@@ -75,7 +86,7 @@ func TestASlowTargetIsHedged(t *testing.T) {
 				case "conditional":
 					text = strings.Replace(text, `"hedge"`, `"conditions":[{"query":{"params.user":{"$eq":"u"}},"then":"a"}],"default":"b","hedge"`, 1)
 				case "cost":
-					text = hedged(c.mode, 20, "", openAI(`,"override_params":{"model":"gpt-4o-mini"}`), openAI(""))
+					text = hedged(c.mode, 20, "", racing("a", `,"override_params":{"model":"gpt-4o-mini"}`), racing("b", ""))
 				}
 				x := exchange{c.name, chatPath, body, on(text, "X-Gateway-Api-Key", key), c.script, c.status, "X-Gateway-Last-Used-Option-Index: " + c.option, "", ""}
 				got, _, r := x.run(t, g)
@@ -203,9 +214,9 @@ func TestRequestsWithSideEffectsAreNotHedged(t *testing.T) {
 		script := []relaytest.Reply{first}
 		if c.twice {
 			script[0].Delay = 500 * time.Millisecond
-			script = append(script, ok(made))
+			script = race(script[0], ok(made))
 		}
-		x := exchange{c.name, c.path, c.body, on(hedged("fallback", 10, c.more, openAI(""), openAI("")), "X-Gateway-Api-Key", key), script, 200, "", "", ""}
+		x := exchange{c.name, c.path, c.body, on(hedged("fallback", 10, c.more, racing("a", ""), racing("b", "")), "X-Gateway-Api-Key", key), script, 200, "", "", ""}
 		if _, _, r := x.run(t, g); c.twice != (len(r.Attempts) == 2 && slices.ContainsFunc(r.Attempts, func(a usage.Attempt) bool { return a.WaitReason == usage.WaitHedge })) {
 			t.Errorf("%s: %+v", c.name, r.Attempts)
 		}
@@ -256,8 +267,8 @@ func TestHedgesApplyGuardrails(t *testing.T) {
 	} {
 		first := ok(reply)
 		first.Delay = 500 * time.Millisecond
-		script := []relaytest.Reply{first, ok(strings.Replace(reply, "Hello", "second", 1))}
-		x := exchange{c.name, chatPath, question, on(hedged("fallback", 10, "", openAI(""), `{`+c.guardrails+`"provider":"openai","api_key":"sk-second"}`), "X-Gateway-Api-Key", key), script[:c.calls], 200, c.text, "", ""}
+		script := race(first, ok(strings.Replace(reply, "Hello", "second", 1)))
+		x := exchange{c.name, chatPath, question, on(hedged("fallback", 10, "", racing("a", ""), `{`+c.guardrails+`"provider":"openai","api_key":"b"}`), "X-Gateway-Api-Key", key), script[:c.calls], 200, c.text, "", ""}
 		x.run(t, g)
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"gateway/shared/ledger"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
+	"gateway/shared/relay/caching"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/seal/local"
@@ -45,6 +46,7 @@ type Reply struct {
 	Stall  bool          // nothing follows Body before the request is canceled
 	Delay  time.Duration // before the response
 	Pace   time.Duration // before each event of Body
+	For    string        // the credential of the call that it is for; "": any
 	Err    error
 }
 
@@ -115,6 +117,7 @@ func New(t testing.TB, routes []relay.Route) *Gateway {
 	g.Provider(strings.TrimPrefix(Saved, "@"), "sk-shared", provider.Integration{AIProviderID: "openai"})
 	g.relay = plane.New(g.core, g, plane.Options{Translators: plane.Translators(), Jobs: plane.Jobs()})
 	g.relay.Sleep = g.sleep
+	g.relay.CacheTimes = caching.Times{Read: time.Minute, Write: time.Minute, Embed: time.Minute} // what is stored is found, however busy the machine is
 	g.mux = relay.NewMux(g.relay, routes)
 	t.Cleanup(func() {
 		g.relay.Close()
@@ -228,12 +231,13 @@ func (g *Gateway) next(req *http.Request, body string) (Reply, error) {
 	if g.respond != nil {
 		return g.respond(call), nil
 	}
-	if len(g.replies) == 0 {
-		return Reply{}, errors.New("the script has no further reply")
+	for i, r := range g.replies {
+		if r.For == "" || strings.HasSuffix(req.Header.Get("Authorization"), " "+r.For) {
+			g.replies = append(g.replies[:i:i], g.replies[i+1:]...)
+			return r, nil
+		}
 	}
-	r := g.replies[0]
-	g.replies = g.replies[1:]
-	return r, nil
+	return Reply{}, errors.New("the script has no further reply")
 }
 
 func (r *Reply) response(req *http.Request) *http.Response {
