@@ -65,7 +65,7 @@ UNRACED = sed -n 's|^[a-z]|gateway/&|p' scripts/unraced.txt
 # A directive in the comment of a test, such as //lane:property, moves it to another lane than
 # its package; a test of shared/ checks the directives.
 # property: many hundred iterations (a crash at each write, two implementations compared,
-# measured memory). exhaustive: every route, client or host, one request at a time. Other tests run the code of
+# measured memory, hostile bodies for every route). exhaustive: every route, client or host, one request at a time. Other tests run the code of
 # both under the race detector, which makes these five times slower.
 # standard: wire, streams, faults, kills and accounting, with net/http as server and client.
 PROPERTY = grep -rl --include='*_test.go' '^//lane:property$$' shared functions | xargs -rn1 dirname | sed 's|^|gateway/|' | sort -u

@@ -18,6 +18,8 @@ const jsonRPC = "/mcp"
 // TestHostileBodiesChangeNothing sends each writing route of the document bodies that its
 // schema forbids. They must be rejected with the path of the field. No response is an internal
 // error, and a rejected body leaves the tables as they were, byte for byte.
+//
+//lane:property
 func TestHostileBodiesChangeNothing(t *testing.T) {
 	t.Parallel()
 	families := map[string][]*drive.Operation{}

@@ -356,6 +356,8 @@ func (w *rightsWorld) token(email string) string {
 // TestNoActorGainsPermissions plays random calls by one actor, with everything that the
 // responses show it. Nothing that it can use, and no user, ever has a higher rank or other
 // scopes than the actor began with.
+//
+//lane:property
 func TestNoActorGainsPermissions(t *testing.T) {
 	t.Parallel()
 	session := func(role string) func(*rightsWorld) string {

@@ -143,6 +143,8 @@ func (s *stranger) path(path string) string {
 // TestStrangersCannotDetectResources calls every route that names a thing, with every name
 // of the thing, as callers who may not reach it. They must get the same bytes as for a name
 // that nothing has, and nothing may change.
+//
+//lane:property
 func TestStrangersCannotDetectResources(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)

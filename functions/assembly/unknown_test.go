@@ -13,6 +13,8 @@ import (
 // TestEveryRouteRefusesUnknownNames sends each route of the administration a body and a query
 // with one name that it does not know. Routes of protocols that others define ignore it, and
 // public routes any query.
+//
+//lane:property
 func TestEveryRouteRefusesUnknownNames(t *testing.T) {
 	t.Parallel()
 	in := install(t, nil)

@@ -24,7 +24,7 @@
 //	                   checks the response before the client gets it
 //
 //	send               writes the response of the last target
-//	keepBooks          settles and records, once: writeBooks fills the record from the
+//	settleAndRecord    settles and records, once: writeRecord fills the record from the
 //	                   values of the stages; nothing else writes it
 //
 // The route has its handler (handlers.go): a dry run stops before the request is sent

@@ -31,7 +31,7 @@ import (
 // the timer was started and never changes. The first usable response wins: its side records the
 // win under mu and cancels the other. From then on the request's goroutine alone continues with
 // the winner's call, after done if that is the second one; the loser writes nothing to the client
-// and no record. writeBooks waits for done, so that no attempt outlives its request.
+// and no record. writeRecord waits for done, so that no attempt outlives its request.
 type race struct {
 	first  *call
 	hedge  *route.Hedge
