@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -90,9 +91,7 @@ func install(t *testing.T) *installation {
 	}
 	t.Cleanup(func() { mock.Close() })
 	in.fill(t, "http://"+strings.TrimPrefix(addr, "http://")+"/v1")
-	if err := onlambda.Build(t.Context(), root, in.dir, functions(t)...); err != nil {
-		t.Fatal(err)
-	}
+	build(t, in.dir, functions(t)...)
 	in.shim = onlambda.New(onlambda.Options{Dir: in.dir, Env: in.env, Log: testLog{t}, Secret: "of-the-edge", Max: 2})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -105,6 +104,30 @@ func install(t *testing.T) *installation {
 	t.Cleanup(front.Close)
 	in.url = front.URL
 	return in
+}
+
+// built are the binaries that this process has built: finding that all are up to date takes
+// the go command most of a minute.
+var built = struct {
+	sync.Mutex
+	paths map[string]bool
+}{paths: map[string]bool{}}
+
+// build builds functions into dir, each once in this process.
+func build(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return built.paths[filepath.Join(dir, name)] })
+	if len(names) == 0 {
+		return
+	}
+	if err := onlambda.Build(t.Context(), root, dir, names...); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		built.paths[filepath.Join(dir, name)] = true
+	}
 }
 
 // fill makes the tables and the first organization.

@@ -73,9 +73,7 @@ func restrictTo(t *testing.T, names []string, more ...func(in *restricted) strin
 	t.Cleanup(func() { mock.Close() })
 	in.mock = mock
 	in.fill(t, mock.URL()+"/v1")
-	if err := onlambda.Build(t.Context(), root, in.dir, names...); err != nil {
-		t.Fatal(err)
-	}
+	build(t, in.dir, names...)
 	provider := strings.TrimPrefix(mock.URL(), "http://")
 	set := templates(t)["usual"]
 	in.envOf = func(name string) []string {

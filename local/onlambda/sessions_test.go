@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"gateway/local/onlambda"
 	"gateway/shared/app/onaws"
 	"gateway/shared/testkit/mcptest"
 )
@@ -20,9 +19,7 @@ func TestSessionsOutliveTheContainer(t *testing.T) {
 	const sessions = 200
 	up := mcptest.NewHolder(t)
 	in := restrictTo(t, []string{"mcpservers", "logs", "usage", "audit"}, func(*restricted) string { return onaws.EnvEgress + "=127.0.0.0/8" })
-	if err := onlambda.Build(t.Context(), root, in.dir, "container"); err != nil {
-		t.Fatal(err)
-	}
+	build(t, in.dir, "container")
 	const at = `"workspace_id":"default"}`
 	in.send("POST", "/mcp-integrations", adminKey, fmt.Sprintf(`{"name":"H","slug":"holder","url":%q,"auth_type":"none","transport":"http","configurations":{},`, up.URL)+at)
 	in.send("POST", "/mcp-servers", adminKey, `{"name":"H","slug":"holder","mcp_integration_id":"holder",`+at)

@@ -22,9 +22,7 @@ import (
 func TestFirstKeys(t *testing.T) {
 	awstest.Start(t)
 	dir := awstest.Functions(t)
-	if err := onlambda.Build(t.Context(), root, dir, functions(t)...); err != nil {
-		t.Fatal(err)
-	}
+	build(t, dir, functions(t)...)
 	processes := templates(t)["usual"]
 	t.Setenv(onaws.EnvTablePrefix, processes["repair"][onaws.EnvTablePrefix])
 	cfg, err := onaws.Config(t.Context())

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"gateway/local/mockprovider"
-	"gateway/local/onlambda"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host/placement"
 	"gateway/shared/host/runtimeapi"
@@ -90,9 +89,7 @@ func processEnv(t *testing.T, template map[string]string, provider, tools string
 func TestEveryProcessStartsAsDeployed(t *testing.T) {
 	sets := templates(t)
 	dir := awstest.Functions(t)
-	if err := onlambda.Build(t.Context(), root, dir, append(functions(t), "container")...); err != nil {
-		t.Fatal(err)
-	}
+	build(t, dir, append(functions(t), "container")...)
 	for set, processes := range sets {
 		t.Run(set, func(t *testing.T) {
 			services := awstest.Start(t)
