@@ -26,6 +26,7 @@ func TestExplanationListsStepsInOrder(t *testing.T) {
 		{Provider: "openai", ProviderSlug: "main", Model: "m", OptionIndex: r.OptionIndex, Status: 500, ErrorCode: "provider_error"},
 		{Provider: "openai", ProviderSlug: "main", Model: "m", OptionIndex: r.OptionIndex, Retry: 1, Wait: 2 * time.Second, WaitReason: usage.WaitNamed},
 		{Provider: "anthropic", Model: "n", OptionIndex: r.OptionIndex, Retry: 2, Wait: time.Second, WaitReason: usage.WaitBackoff, Status: 200},
+		{Provider: "mistral-ai", Model: "o", OptionIndex: r.OptionIndex, Wait: time.Second, WaitReason: usage.WaitHedge, Status: 200},
 	}
 	r.Losses, r.FinishReason, r.ClientGone = []string{"logit_bias", "answer: choices[0].message.thinking"}, "end_turn", true
 	var got []string
@@ -52,6 +53,7 @@ func TestExplanationListsStepsInOrder(t *testing.T) {
 		"attempt: config.targets[1].targets[10] Called @main with model m: 500 provider_error",
 		"attempt: config.targets[1].targets[10] Called @main again, retry 1: no response, after the time that the provider requested",
 		"attempt: config.targets[1].targets[10] Called anthropic again, retry 2: 200",
+		"attempt: config.targets[1].targets[10] Called mistral-ai with model o: 200, the second attempt of a hedge",
 		"translation: logit_bias was not sent to the provider",
 		"translation: choices[0].message.thinking of the response cannot be represented in the client's format",
 		"answer: config.targets[1].targets[10] Answered 200, ended by the provider with end_turn; the client had disconnected",

@@ -150,11 +150,31 @@ func TestChargedAttemptsNeverPassABudget(t *testing.T) {
 	}
 }
 
+// TestAbsurdUsageIsNotChargedToBudgets requires that a budget is charged what a request can use,
+// not what a host claims.
+func TestAbsurdUsageIsNotChargedToBudgets(t *testing.T) {
+	t.Parallel()
+	g := relaytest.New(t, familyRoutes)
+	claim := strings.NewReplacer(`"prompt_tokens":100`, `"prompt_tokens":9000000000000000000`, `"completion_tokens":10`, `"completion_tokens":9000000000000000000`, `"total_tokens":110`, `"total_tokens":-5`).Replace(reply)
+	for _, path := range []string{chatPath, "/v1/proxy/chat/completions"} {
+		key := g.Key([]string{write}, nil, &ledger.UsageLimit{Type: ledger.Tokens, CreditLimit: 10_000})
+		g.Script(ok(claim))
+		got := g.Do("POST", path, strings.Replace(question, "{", `{"max_tokens":5,`, 1), on(openAI(""), "X-Gateway-Api-Key", key)...)
+		if state := g.Budget(key); got.Status != 200 || state.Usage < 5 || state.Usage > 200 || state.Reserved != 0 {
+			t.Errorf("%s: %d %s; %d used, %d reserved", path, got.Status, got.Body, state.Usage, state.Reserved)
+		}
+		if r := g.Record(); !r.Usage.Limited || !r.Usage.Estimated {
+			t.Errorf("%s: limited %t, estimated %t", path, r.Usage.Limited, r.Usage.Estimated)
+		}
+	}
+}
+
 // TestProvidersAreChosenByHeaderModelAndConfig requires each way to name a provider, and that what is
 // wrong with a request is named before anything is sent.
 func TestProvidersAreChosenByHeaderModelAndConfig(t *testing.T) {
 	t.Parallel()
 	g := relaytest.New(t, familyRoutes)
+	g.Provider("hosted", "sk-hosted", provider.Integration{AIProviderID: "openai", Configurations: map[string]any{"custom_host": "https://hosted.example/v1"}})
 	shared := strings.TrimPrefix(relaytest.Saved, "@")
 	mine := []string{"X-Gateway-Provider", relaytest.Saved}
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
@@ -164,6 +184,7 @@ func TestProvidersAreChosenByHeaderModelAndConfig(t *testing.T) {
 		{"a virtual key", chatPath, question, []string{"X-Gateway-Virtual-Key", shared}, []relaytest.Reply{ok(reply)}, 200, "", "Bearer sk-shared", "200"},
 		{"a single strategy", chatPath, question, config(`{"strategy":{"mode":"single"},"targets":[{"virtual_key":"` + shared + `"}]}`), []relaytest.Reply{ok(reply)}, 200, "", "Bearer sk-shared", "200"},
 		{"an own credential and host", chatPath, question, []string{"X-Gateway-Provider", "openai", "Authorization", "Bearer own", "X-Gateway-Custom-Host", "https://own.example/v1", "X-Gateway-Api-Key", g.Key([]string{write}, nil, nil)}, []relaytest.Reply{ok(reply)}, 200, "", "https://own.example/v1/chat/completions & Bearer own", "200"},
+		{"a stored credential at its own host", chatPath, question, []string{"X-Gateway-Provider", "@hosted", "X-Gateway-Custom-Host", "https://hosted.example/v1"}, []relaytest.Reply{ok(reply)}, 200, "", "https://hosted.example/v1/chat/completions & Bearer sk-hosted", "200"},
 		{"a stored credential at another host", chatPath, question, append(mine, "X-Gateway-Custom-Host", "https://stranger.example"), nil, 400, "blocked_host", "", ""},
 		{"a virtual key at another host", chatPath, question, []string{"X-Gateway-Virtual-Key", shared, "X-Gateway-Custom-Host", "https://stranger.example/v1"}, nil, 400, "blocked_host", "", ""},
 		{"a config at another host", chatPath, question, config(`{"provider":"` + relaytest.Saved + `","custom_host":"https://stranger.example"}`), nil, 400, "blocked_host", "", ""},
