@@ -54,7 +54,7 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 	return &admin.Collection[tenant.Workspace]{
 		Kind: tenant.KindWorkspace, Object: "workspace", Path: "/admin/workspaces", Aliases: []string{"/workspaces"},
 		Scope: "workspaces", Level: admin.Shared, WriteRole: admin.Admin,
-		Slugs: &admin.Slugs{Prefix: "ws-"}, Excluded: []string{"delete"},
+		Slugs: &admin.Slugs{Prefix: "ws-"}, Excluded: []string{"delete"}, // see deleteRoute
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" {
 				r.Level, r.Named = admin.InOrganisation, map[string]string{"name_format": "plain"}

@@ -193,7 +193,7 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 		}
 		c.Scope = c.Caller.Scope
 	} else if c.Route.OptionalAuth {
-		if err := welcome((c)); err != nil {
+		if err := welcome(c); err != nil {
 			return nil, err
 		}
 	}
@@ -217,7 +217,7 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 	}
 	var p problems
 	if !c.Route.Public {
-		if err := locateAndCheckRole((c), raw, &p); err != nil {
+		if err := locateAndCheckRole(c, raw, &p); err != nil {
 			return nil, err
 		}
 	}

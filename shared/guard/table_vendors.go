@@ -32,20 +32,6 @@ func count(name string, standard int64) Param {
 	return Param{Name: name, Type: Integer, Min: 1, Max: 1000, Default: standard}
 }
 
-// languageCodes are the language codes that the gateway detects.
-var languageCodes = words(`eng_Latn zho_Hans spa_Latn ara_Arab por_Latn ind_Latn fra_Latn jpn_Jpan rus_Cyrl deu_Latn kor_Hang tur_Latn ita_Latn pes_Arab pol_Latn vie_Latn nld_Latn
-	hin_Deva tha_Thai heb_Hebr ben_Beng swe_Latn ces_Latn ron_Latn ell_Grek ukr_Cyrl dan_Latn fin_Latn nor_Latn hun_Latn cat_Latn bul_Cyrl msa_Latn hrv_Latn arb_Latn slk_Latn
-	lit_Latn lav_Latn srp_Cyrl slv_Latn est_Latn urd_Arab fil_Latn aze_Latn tam_Taml tel_Telu mar_Deva kan_Knda fas_Arab`)
-
-// modelChecks call the gateway's text classifiers.
-var modelChecks = []*Check{
-	{ID: "gateway.moderateContent", Phase: Both, Category: Model, Doc: "The text is harmless.", Params: []Param{
-		categories("categories", true, words("hate hate/threatening harassment harassment/threatening self-harm self-harm/intent self-harm/instructions sexual sexual/minors violence violence/graphic")...), not}},
-	{ID: "gateway.language", Phase: Both, Category: Model, Params: []Param{{Name: "language", Type: TextOrList, Enum: languageCodes}, not}, Doc: "The text is in an allowed language."},
-	{ID: "gateway.pii", Phase: Both, Category: Model, Mutates: true, Params: []Param{redact, optional(categories("categories", true, words("EMAIL_ADDRESS PHONE_NUMBER LOCATION_ADDRESS NAME IP_ADDRESS CREDIT_CARD SSN IBAN NATIONAL_ID")...)), restore, not}, Doc: "The text contains no personal data."},
-	{ID: "gateway.gibberish", Phase: Both, Category: Model, Params: []Param{not}, Doc: "The text makes sense."},
-}
-
 // vendor returns the row of a vendor's check.
 func vendor(id string, phase Phase, doc string, params ...Param) *Check {
 	return &Check{ID: id, Phase: phase, Category: Vendor, Doc: doc, Params: params}

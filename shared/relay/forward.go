@@ -162,7 +162,7 @@ func nextPage(c *call, after string) ([]byte, error) {
 		name = "after_id"
 	}
 	q.Set(name, after)
-	resp, err := again(c, target.Part{Op: c.target.Choice.Op, ID: c.body.ID, Query: q.Encode()})
+	resp, err := fetchPart(c, target.Part{Op: c.target.Choice.Op, ID: c.body.ID, Query: q.Encode()})
 	if err != nil {
 		return nil, err
 	}
@@ -174,8 +174,8 @@ func nextPage(c *call, after string) ([]byte, error) {
 	return buf.B, nil
 }
 
-// again calls the target once more in the same request, for another part of the same response.
-func again(c *call, of target.Part) (*http.Response, error) {
+// fetchPart calls the target once more in the same request, for a further part: one of the same response, or a file that the request names.
+func fetchPart(c *call, of target.Part) (*http.Response, error) {
 	c.out.part, c.out.part.Further = of, true
 	a := attempt(c, nil)
 	if a.fault != nil {
@@ -229,7 +229,7 @@ func sendFiles(c *call, ids ...string) error {
 		if id == "" {
 			continue
 		}
-		resp, err := again(c, target.Part{Op: provider.FilesContent, ID: id, Query: c.req.Req.URL.RawQuery})
+		resp, err := fetchPart(c, target.Part{Op: provider.FilesContent, ID: id, Query: c.req.Req.URL.RawQuery})
 		if err != nil {
 			if !sent {
 				return err

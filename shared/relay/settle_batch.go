@@ -97,7 +97,7 @@ func readRows(c *call, sum *accounting.BatchSum) error {
 // eachRow reads the rows of a file. It is not an attempt of the request.
 func eachRow(c *call, file string, checks bool, sum *accounting.BatchSum) error {
 	attempts := len(c.bill.Spending.Attempts)
-	resp, err := again(c, target.Part{Op: provider.FilesContent, ID: file, Method: http.MethodGet})
+	resp, err := fetchPart(c, target.Part{Op: provider.FilesContent, ID: file, Method: http.MethodGet})
 	c.out.part = target.Part{}
 	c.bill.Spending.TruncateAttempts(attempts)
 	if err != nil {
@@ -169,7 +169,7 @@ func chargeRows(c *call, id string, batch []byte) {
 		c.req.Fail("read the claim of a batch", err)
 		return
 	}
-	resp, err := again(c, target.Part{Op: provider.FilesContent, ID: b.Output, Query: c.req.Req.URL.RawQuery})
+	resp, err := fetchPart(c, target.Part{Op: provider.FilesContent, ID: b.Output, Query: c.req.Req.URL.RawQuery})
 	if err != nil {
 		c.req.Fail("usage of a batch", err)
 		return

@@ -46,7 +46,7 @@ type Workspace struct {
 	// DefaultConfig is the id of the config for requests without a config and with a key
 	// without one. Package configs sets it.
 	DefaultConfig string `json:"default_config,omitempty"`
-	// Excludes the workspace from the organization's guardrails.
+	// Whether the organization's guardrails skip the workspace.
 	InputExcluded  bool `json:"input_guardrails_excluded,omitempty"`
 	OutputExcluded bool `json:"output_guardrails_excluded,omitempty"`
 }

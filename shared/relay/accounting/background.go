@@ -128,18 +128,5 @@ func lastRun(m *response.UsageTail) []byte {
 	return last
 }
 
-// ChargeRows books what the rows of a batch used, one entry for each model.
-func ChargeRows(b *Bill, used []chat.Meter) {
-	if len(used) == 0 {
-		return
-	}
-	b.Reported.InMode(batchMode)
-	for _, m := range used {
-		b.Reported.AsPriced(m)
-		b.Charge(m.Usage)
-	}
-	b.Spend()
-}
-
 // maxID limits the response id in the record.
 const maxID = 256

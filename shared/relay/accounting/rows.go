@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"gateway/shared/chat"
 	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/provider/modelmeta"
@@ -222,4 +223,17 @@ func ContextWindow(provider string, names ...string) int64 {
 		}
 	}
 	return 0
+}
+
+// ChargeRows charges what the rows of a batch used, one entry for each model.
+func ChargeRows(b *Bill, used []chat.Meter) {
+	if len(used) == 0 {
+		return
+	}
+	b.Reported.InMode(batchMode)
+	for _, m := range used {
+		b.Reported.AsPriced(m)
+		b.Charge(m.Usage)
+	}
+	b.Spend()
 }

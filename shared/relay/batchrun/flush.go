@@ -167,7 +167,7 @@ func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 		if ctx.Err() != nil {
 			return false, errStopped // its response may be that of a disconnected client
 		}
-		if limited.Err() != nil || try >= w.runner.Timing.Retries || !broken && !again(got) {
+		if limited.Err() != nil || try >= w.runner.Timing.Retries || !broken && !isRetryable(got) {
 			break
 		}
 		if !wait(w, limited, w.runner.Timing.Backoff<<try, got) {
@@ -237,8 +237,8 @@ func clip(s string) string {
 	return s
 }
 
-// again reports whether a response justifies a retry. A route with retries has already done so.
-func again(got *response.Recorder) bool {
+// isRetryable reports whether a response justifies a retry. A route with retries has already done so.
+func isRetryable(got *response.Recorder) bool {
 	if n := got.Header().Get("X-Gateway-Retry-Attempt-Count"); n != "" && n != "0" {
 		return false
 	}

@@ -205,7 +205,7 @@ func has(of map[int]bool, line int) bool {
 
 // reject stores the response to a row that guardrails reject, or that has a rejected response.
 func reject(w *work, ctx context.Context, line int, custom string, made *relay.RowVerdict) error {
-	if ctx.Err() != nil || again(made.Rejection) {
+	if ctx.Err() != nil || isRetryable(made.Rejection) {
 		return errLater
 	}
 	status := made.Rejection.Status

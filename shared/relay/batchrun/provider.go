@@ -127,7 +127,7 @@ func rejected(got *response.Recorder) error {
 	if got.Status >= 200 && got.Status <= 299 {
 		return nil
 	}
-	if again(got) {
+	if isRetryable(got) {
 		return errLater
 	}
 	var body struct {
