@@ -100,9 +100,8 @@ const (
 	attrBlob   = "blob"   // true: the sealed entry is in the bucket
 )
 
-// Get returns a response that is younger than Age(age), regardless of its own lifetime;
-// nil if there is none. An unreadable response is an error; the caller treats it as a
-// miss.
+// Get returns a response that has not expired and is younger than Age(age); nil if there is
+// none. An unreadable response is an error; the caller treats it as a miss.
 func (c *Cache) Get(ctx context.Context, k Key, age time.Duration) (*Entry, error) {
 	item, ok, err := c.table.Get(ctx, k.row(), false)
 	if err != nil || !ok {

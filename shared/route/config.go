@@ -180,7 +180,6 @@ const (
 	MinCooldown           = 30 * time.Second
 	MinCacheAge           = time.Minute
 	MaxCacheAge           = 90 * 24 * time.Hour
-	DefaultCacheAge       = 7 * 24 * time.Hour
 	MinCacheThreshold     = 0.5
 	DefaultStickyTTL      = time.Hour
 	MaxStickyTTL          = 365 * 24 * time.Hour

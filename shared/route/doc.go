@@ -3,7 +3,7 @@
 // other, as responses arrive.
 //
 // A Config is the form that users write and that is stored. Compile resolves all inheritance,
-// so that a Leaf contains everything about one call. A Walk is the state of one request: it
+// so that a Leaf contains everything about one call. A Traversal is the state of one request: it
 // draws, matches conditions, applies the stop rules and skips targets with an open circuit
 // breaker. Retries are a pure Schedule.
 //

@@ -288,8 +288,7 @@ func (c *Config) leaf(h inherited, details *[]fault.Detail) *Leaf {
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// Mode is the strategy of the root: single, loadbalance, fallback or
-// conditional.
+// Mode is the strategy of the root: one of the constants Mode....
 func (t *Tree) Mode() string { return t.mode }
 
 // RefusalEvents reports whether final rejections of streamed requests are sent as an event.

@@ -16,8 +16,7 @@ import (
 // client gets a host's own bytes, those places are rewritten, and nothing else. If strict, so
 // are finish reasons that OpenAI does not have.
 
-// foreignContent and foreignArguments are the search strings before a response is
-// traversed.
+// contentKey and argumentsKey are searched for before a response is traversed.
 var (
 	contentKey   = []byte(`"content"`)
 	argumentsKey = []byte(`"arguments"`)

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -188,7 +189,7 @@ func webhook(params map[string]json.RawMessage, now func() time.Time) judge.Func
 			if json.Valid(raw) {
 				d.Response = raw
 			}
-			return judge.Verdict{Data: d, Err: &judge.Failure{Name: "WebhookError", Message: "The webhook returned no verdict, with the status " + http.StatusText(status), Answered: judge.IsServiceStatus(status)}}
+			return judge.Verdict{Data: d, Err: &judge.Failure{Name: "WebhookError", Message: fmt.Sprintf("The webhook returned no verdict, with status %d", status), Answered: judge.IsServiceStatus(status)}}
 		}
 		d.Verdict, d.Explanation, d.Response = *answer.Verdict, "The webhook returned a verdict", answer.Data
 		v := judge.Verdict{Pass: d.Verdict, Data: d, Body: answer.Changed.Request.JSON}
@@ -208,7 +209,7 @@ func logTo(params map[string]json.RawMessage, now func() time.Time) judge.Func {
 		case err != nil:
 			return judge.Failed("LogError", err.Error())
 		case status < 200 || status > 299:
-			return judge.Failed("LogError", "The service responded with "+http.StatusText(status))
+			return judge.Failed("LogError", fmt.Sprintf("The service responded with status %d", status))
 		}
 		return judge.Verdict{Pass: true}
 	}

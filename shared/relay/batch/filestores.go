@@ -19,7 +19,7 @@ import (
 )
 
 // FileStores stores files for workspaces that their providers cannot store. A file is in the bucket
-// in sealed chunks and has a row in the usage table; both are deleted after heldFor.
+// in sealed chunks and has a row in the usage table; both are deleted after holdDuration.
 type FileStores struct {
 	Now    func() time.Time
 	Table  store.Table

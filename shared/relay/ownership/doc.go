@@ -34,5 +34,5 @@
 // changes of stored objects are not charged again, and need no price for a budget.
 //
 // Signed reasoning that precedes tool calls is stored for clients with a format that has no
-// place for it (reasoning.go).
+// place for it (Memory).
 package ownership
