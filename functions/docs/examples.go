@@ -14,7 +14,7 @@ import (
 func addExamples(doc map[string]any) {
 	components, _ := doc["components"].(map[string]any)
 	schemas, _ := components["schemas"].(map[string]any)
-	x := exampler{schemas}
+	x, shown := exampler{schemas}, shown()
 	for path, at := range doc["paths"].(map[string]any) {
 		for method, o := range at.(map[string]any) {
 			op, ok := o.(map[string]any)
@@ -34,24 +34,27 @@ func addExamples(doc map[string]any) {
 	}
 }
 
-// shown are fields that the example of a request has besides: their schema cannot express that
-// they are needed, as that depends on other fields or on the provider.
-var shown = map[string]map[string]any{
-	"POST /auth/sso-configurations":    {"client_id": "gateway", "client_secret": "a long secret", "issuer": "https://login.example.com"},
-	"POST /integrations":               {"key": "sk-your-key"},
-	"POST /virtual-keys":               {"key": "sk-your-key"},
-	"POST /mcp-servers":                {"mcp_integration_id": usual["id"]},
-	"POST /admin/users/invites/accept": {"token": "M6iVoefK_SrMDF-R7f6jb2Aw"},
-	"POST /audio/speech":               {"model": "@openai/gpt-4o-mini-tts"},
-	"POST /embeddings":                 {"model": "@openai/text-embedding-3-small"},
-	"POST /images/generations":         {"model": "@openai/gpt-image-1"},
-	"POST /moderations":                {"model": "@openai/omni-moderation-latest"},
-	"POST /ocr":                        {"model": "@mistral/mistral-ocr-latest"},
-	"POST /rerank":                     {"model": "@cohere/rerank-v3.5"},
-	"POST /realtime/client_secrets":    {"session": map[string]any{"type": "realtime", "model": "gpt-realtime"}},
-	"POST /batches":                    {"completion_window": "24h"},
-	"PUT /prompts/{promptId}":          {"patch": true},
-	"POST /configs/dry-run":            {"path": "/chat/completions", "body": map[string]any{"model": usual["model"], "messages": []any{map[string]any{"role": "user", "content": "Hello"}}}},
+// shown returns fields that the example of a request has besides: their schema cannot express that
+// they are needed, as that depends on other fields or on the provider. The values become parts of
+// a document that is changed, so each has its own.
+func shown() map[string]map[string]any {
+	return map[string]map[string]any{
+		"POST /auth/sso-configurations":    {"client_id": "gateway", "client_secret": "a long secret", "issuer": "https://login.example.com"},
+		"POST /integrations":               {"key": "sk-your-key"},
+		"POST /virtual-keys":               {"key": "sk-your-key"},
+		"POST /mcp-servers":                {"mcp_integration_id": usual["id"]},
+		"POST /admin/users/invites/accept": {"token": "M6iVoefK_SrMDF-R7f6jb2Aw"},
+		"POST /audio/speech":               {"model": "@openai/gpt-4o-mini-tts"},
+		"POST /embeddings":                 {"model": "@openai/text-embedding-3-small"},
+		"POST /images/generations":         {"model": "@openai/gpt-image-1"},
+		"POST /moderations":                {"model": "@openai/omni-moderation-latest"},
+		"POST /ocr":                        {"model": "@mistral/mistral-ocr-latest"},
+		"POST /rerank":                     {"model": "@cohere/rerank-v3.5"},
+		"POST /realtime/client_secrets":    {"session": map[string]any{"type": "realtime", "model": "gpt-realtime"}},
+		"POST /batches":                    {"completion_window": "24h"},
+		"PUT /prompts/{promptId}":          {"patch": true},
+		"POST /configs/dry-run":            {"path": "/chat/completions", "body": map[string]any{"model": usual["model"], "messages": []any{map[string]any{"role": "user", "content": "Hello"}}}},
+	}
 }
 
 type exampler struct{ schemas map[string]any }
