@@ -41,40 +41,6 @@ func outsideMock(t *testing.T) string {
 	return "http://" + strings.TrimPrefix(addr, "http://") + "/v1"
 }
 
-// streamed is the text of a stream, which must be whole.
-func streamed(t *testing.T, path, body string) string {
-	t.Helper()
-	var text strings.Builder
-	last := ""
-	for _, data := range events(body) {
-		last = data
-		if data == "[DONE]" {
-			continue
-		}
-		v := reply{body: data}.json(t)
-		switch path {
-		case "/messages":
-			if d, ok := v["delta"].(map[string]any); ok {
-				s, _ := d["text"].(string)
-				text.WriteString(s)
-			}
-		case "/completions":
-			for _, c := range v["choices"].([]any) {
-				text.WriteString(c.(map[string]any)["text"].(string))
-			}
-		default:
-			for _, c := range v["choices"].([]any) {
-				s, _ := c.(map[string]any)["delta"].(map[string]any)["content"].(string)
-				text.WriteString(s)
-			}
-		}
-	}
-	if path == "/messages" && !strings.Contains(last, `"message_stop"`) || path != "/messages" && last != "[DONE]" {
-		t.Errorf("the stream does not end as it must: %s", body)
-	}
-	return text.String()
-}
-
 func TestAnswersOutliveARestart(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), outsideMock(t)

@@ -119,9 +119,9 @@ func TestRecipe(t *testing.T) {
 		Operation: provider.Classify, Check: openai.CheckModeration, Meter: openai.MeterModeration, NoOutput: true, UnitsOf: demand, CustomHost: true,
 	}, {`},
 			{"functions/docs/bodies_jobs.go", `var jobBodies = `, `	"classify": {
-		doc:     "Classify text.",
-		request: request([]string{"input"}, map[string]admin.Schema{"model": model, "input": text}),
-		answer:  object([]string{"results"}, map[string]admin.Schema{"results": list(open)}),
+		doc:      "Classify text.",
+		request:  request([]string{"input"}, map[string]admin.Schema{"model": model, "input": text}),
+		response: object([]string{"results"}, map[string]admin.Schema{"results": list(open)}),
 	},`},
 			{"local/mockprovider/openai_operations.go", `{"POST", "/moderations", moderation},`, `		{"POST", "/classify", moderation},`},
 		},
