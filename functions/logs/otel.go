@@ -97,7 +97,7 @@ func inProtobuf(r *http.Request) bool {
 	return media == protobufType
 }
 
-// rejected is a rejection as its sender reads it.
+// rejected returns a rejection as its sender reads it.
 func rejected(c *admin.Call, f *fault.Fault) any {
 	if !inProtobuf(c.Request) {
 		return admin.Response{ContentType: "application/json", Body: f.AdminBody(c.RequestID)}

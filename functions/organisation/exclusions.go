@@ -290,7 +290,7 @@ func guardrails(tx *resource.Tx, field string, names []string) (ids []string, ba
 	return ids, bad, nil
 }
 
-// rejectedBy is the rejection of all that is wrong; nil for nothing.
+// rejectedBy returns the fault with all that is wrong; nil for nothing.
 func rejectedBy(bad []fault.Detail) error {
 	if f := fault.Invalids(bad); f != nil {
 		return f

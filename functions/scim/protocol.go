@@ -222,7 +222,7 @@ func unchanged(c *admin.Call, rec *resource.Record) error {
 	return nil
 }
 
-// respond is a resource with its entity tag.
+// respond returns a resource with its entity tag.
 func respond(c *admin.Call, rec *resource.Record, doc map[string]any) admin.Response {
 	h := http.Header{"Etag": {version(rec)}}
 	if at, ok := doc["meta"].(map[string]any); ok {

@@ -55,7 +55,7 @@ type Config struct {
 	CustomHost     *string
 	ForwardHeaders []string // nil: absent
 	StrictOpenAI   *bool
-	RefusalEvents  bool // refusals is event
+	RefusalEvents  bool // refusals is "event"
 
 	Input, Output []Guardrail // nil: absent; hooks, then guardrails, then mutators
 

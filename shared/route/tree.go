@@ -18,7 +18,7 @@ type Tree struct {
 	guarded bool // some target has a breaker that decisions depend on
 	sticky  bool // some strategy has a sticky rule
 	figures bool // some strategy compares figures of its targets
-	events  bool // refusals is event at the root
+	events  bool // refusals is "event" at the root
 	hedges  bool // some strategy has a hedge
 }
 

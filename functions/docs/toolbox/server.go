@@ -276,7 +276,7 @@ func (v *visit) wrong(status, code int, message string) admin.Response {
 	return errorResponse(status, v.req.ID, &mcp.Error{Code: code, Message: message})
 }
 
-// rejection is a fault as an error of the protocol.
+// rejection returns a fault as an error of the protocol.
 func rejection(f *fault.Fault, id string) *mcp.Error {
 	wrong := []map[string]string{}
 	for _, d := range f.Details {
