@@ -21,13 +21,14 @@ import (
 
 // contextValue is one value that `cdk -c name=value` or cdk.json sets.
 type contextValue struct {
-	name, otherwise string
+	name, byDefault string
 	allowed         string // in words, for the message that rejects another value
-	// set takes the value over; false: the value is not allowed.
+	// set stores the value in o. It returns false if the value is not allowed.
 	set func(o *options, v string) bool
 }
 
-// contextValues are all context values; the README's table has a row for each.
+// contextValues are all context values. The table of the deployment guide
+// (functions/docs/guides/deploy.md) has a row for each.
 var contextValues = []contextValue{
 	{"name", "gateway", "2 to 30 of a-z, 0-9 and -, beginning with a letter and not ending with -", matching(`[a-z][a-z0-9-]{0,28}[a-z0-9]`, func(o *options) *string { return &o.name })},
 	{"region", "us-east-1", "a region of AWS, such as eu-west-1 (those of China, GovCloud and isolated partitions are not supported)", setRegion},
@@ -82,7 +83,7 @@ func parseContext(given map[string]any) (options, error) {
 		known[c.name] = true
 		v, err := contextText(given[c.name])
 		if v == "" {
-			v = c.otherwise
+			v = c.byDefault
 		}
 		if err != nil || v != "" && !c.set(&o, v) {
 			errs = append(errs, fmt.Errorf("context %s=%s: must be %s", c.name, shownContext(given[c.name]), c.allowed))

@@ -27,8 +27,8 @@ func rankOfNew(c *admin.Call, k *identity.Key) identity.Rank {
 	return c.Caller.Rank
 }
 
-// sponsor makes who creates, changes or rotates a service key response for it, unless the key ranks
-// above them.
+// sponsor makes the user who creates, changes or rotates a service key responsible for it, unless
+// the key ranks above them.
 func sponsor(c *admin.Call, k *identity.Key) {
 	if k.UserID != "" || k.Rank == "" || k.Rank.IsHigherThan(c.Caller.Rank) {
 		return

@@ -45,7 +45,7 @@ func Handler(next http.Handler) http.Handler {
 }
 
 // serve serves a file by its name below Path. A name that is not an asset is a page, and
-// every page has the same file.
+// every page has the same file. On AWS, infra/edge.go and infra/edge/console.js decide the same.
 func serve(w http.ResponseWriter, r *http.Request, name string) {
 	h := w.Header()
 	headers.Set(h)

@@ -123,7 +123,7 @@ func guard(c *admin.Call, was, now map[string]json.RawMessage) error {
 	return nil
 }
 
-// vouch makes an owner who saved the keys of signed tokens response for them.
+// vouch makes an owner who saved the keys of signed tokens responsible for them.
 func vouch(c *admin.Call, tx *resource.Tx, was, now map[string]json.RawMessage) error {
 	const member = "jwks_sponsor"
 	by := ""
@@ -175,7 +175,7 @@ func sections() []admin.Field {
 		}},
 		{Name: "request_logging", Doc: "Stored data of requests.", Fields: []admin.Field{
 			{Name: "mode", In: "request_logging", Absent: tenant.LogFull, Doc: "full stores bodies; metrics does not."},
-			{Name: "enforce_debug", Doc: "Overrides the header x-gateway-debug of every request; null: requests decide."},
+			{Name: "enforce_debug", Doc: "Whether the bodies of all requests are stored. It overrides mode and the header x-gateway-debug; null: these decide."},
 			{Name: "retention_days", In: "log_retention_days", Doc: "Retention of logs, their bodies and their analytics in days (UTC). Older data is hidden immediately and deleted within hours. null: the installation's retention, which is the maximum."},
 		}},
 		{Name: "export_settings", Doc: "Fields allowed in log exports.", Fields: []admin.Field{

@@ -61,7 +61,7 @@ func (f *family) describe() *admin.Collection[prompt.Prompt] {
 		Fields:    fields(), Computed: shown(), Decorate: f.decorate,
 		Versions: &admin.Versions[prompt.Prompt]{
 			Of: content, Unversioned: details, Combined: []string{"string", "parameters", "model", "virtual_key"}, Patch: true,
-			Publish: "prompts.publish", Labels: prompt.KindLabel, Computed: entry(), CheckPublish: f.ready,
+			Publish: "prompts.publish", Labels: prompt.KindLabel, Computed: entry(), CheckPublish: f.checkTested,
 			Drafted: &admin.Reply{Members: []string{"id", "slug", "prompt_version_id"}},
 		},
 		Admit: f.admit, ListScopes: across, Check: check, Before: f.before, Retire: f.retire,

@@ -64,7 +64,7 @@ func doctor(ctx context.Context, e Env) int {
 		return e.Fail(Usagef("%s: %v", EnvURL, err))
 	}
 	x.plain.HTTP.Timeout = 30 * time.Second
-	reached := x.way(ctx)
+	reached := x.checkConnection(ctx)
 	if reached {
 		x.redirects(ctx)
 		if x.key(ctx) && !*noRequests {
@@ -103,8 +103,8 @@ func (x *examiner) report(check, result, detail, repair string) {
 	x.add(diagnosis{Check: check, Result: result, Detail: detail, Repair: repair})
 }
 
-// way checks everything up to the first response. It reports whether a gateway answers.
-func (x *examiner) way(ctx context.Context) bool {
+// checkConnection checks everything up to the first response. It reports whether a gateway answers.
+func (x *examiner) checkConnection(ctx context.Context) bool {
 	host := x.url.Hostname()
 	proxy := x.proxy()
 	if proxy == "" {

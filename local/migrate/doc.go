@@ -3,6 +3,7 @@
 // a change, or not mapped. A key that no rule reads is reported as not mapped: nothing is
 // dropped silently.
 //
-// One file per source: litellm, bifrost, openrouter, reference. They read, and never write:
-// package declare carries the result out.
+// Each source has a file: litellm (the parts of its configuration are in the files beside it),
+// bifrost, openrouter, reference. They read, and never write: package declare applies the
+// result.
 package migrate

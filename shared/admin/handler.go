@@ -27,7 +27,7 @@ type Deps struct {
 	Audit        Recorder
 	// Permissions evaluates the settings for users by role; nil if no settings apply.
 	Permissions PermissionCheck
-	// Lenient reports whether an organization's settings ignore unknown members and query
+	// Lenient reports whether an organization's settings ignore unknown fields and query
 	// parameters; nil: none do.
 	Lenient func(ctx context.Context, org string) (bool, error)
 	// Repeats reports whether calls that repeat one of the last minute are recognized; nil:
@@ -224,7 +224,7 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 	if err := c.validate(w, raw, list, &p); err != nil {
 		return nil, err
 	}
-	return c.handler.do(c)
+	return c.handler.doOnce(c)
 }
 
 func (h *Handler) route(w http.ResponseWriter, c *Call) error {

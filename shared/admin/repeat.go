@@ -35,9 +35,9 @@ func (r *Route) repeatable() bool {
 	return r.Method == http.MethodPost && !r.Public && !r.Unrecorded && (r.Action == audit.Create || r.Action == audit.Rotate)
 }
 
-// do executes the call. A call that repeats another within a minute, or has its
-// idempotency key, gets the response of that one instead.
-func (h *Handler) do(c *Call) (any, error) {
+// doOnce executes the call. A call that repeats another within a minute, or has its
+// idempotency key, gets the replayed response of that one instead; see package replay.
+func (h *Handler) doOnce(c *Call) (any, error) {
 	if c.Route.rehearsable() && c.Query.Bool(dryRun) {
 		return rehearse(c)
 	}

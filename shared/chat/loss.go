@@ -27,9 +27,9 @@ type Loss struct {
 	// format.
 	StrictResponse bool
 
-	Entries []LostField
-	More    int // losses after the first maxLost, without entries
-	refused bool
+	Entries    []LostField
+	More       int  // losses after the first maxLost, without entries
+	mustReject bool // AddResponse was called with StrictResponse
 
 	// Response lists what the client does not receive of the provider's response, by the names of
 	// the client's format. It is paid for and not a reason for a rejection.
@@ -76,12 +76,12 @@ func (l *Loss) AddResponse(path, reason string) {
 			l.Entries[i].response = true
 		}
 	}
-	l.refused = l.refused || l.StrictResponse
+	l.mustReject = l.mustReject || l.StrictResponse
 }
 
 // Reset clears the report for the next target.
 func (l *Loss) Reset() {
-	l.Entries, l.More, l.refused = l.Entries[:0], 0, false
+	l.Entries, l.More, l.mustReject = l.Entries[:0], 0, false
 	l.Response, l.MoreResponse = l.Response[:0], 0
 }
 
@@ -91,7 +91,7 @@ func (l *Loss) Empty() bool { return len(l.Entries) == 0 && len(l.Response) == 0
 // Err returns a 400 that names what would be lost if the report rejects the request, otherwise
 // nil. It does not name losses that do not matter to the client.
 func (l *Loss) Err() error {
-	if len(l.Entries) == 0 || !l.Strict && !l.refused {
+	if len(l.Entries) == 0 || !l.Strict && !l.mustReject {
 		return nil
 	}
 	why := l

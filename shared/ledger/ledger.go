@@ -11,7 +11,7 @@
 // a row with an older window rolls it.
 //
 // Callers of a subject share its requests of a minute and of an hour when these are
-// scarce; see fair.go.
+// scarce; see fairSlots.
 //
 // Budgets (Reserve, Raise, Settle) are one conditional update per budgeted subject and
 // step. In every spend row and for every kind of budget

@@ -188,8 +188,9 @@ func (o *OneOrMany) matches(key string, have []string) bool {
 	return false
 }
 
-// Matches reports whether the policy counts a request. attribute returns the request's
-// values of a key; none if it has none.
+// Matches reports whether the policy counts a request: all conditions hold. attribute returns
+// the request's values of a key. A request without a value, such as one without the metadata of
+// a condition, does not match, not even Wildcard.
 func (p *PolicyForm) Matches(attribute func(key string) []string) bool {
 	for i := range p.Conditions {
 		c := &p.Conditions[i]

@@ -242,7 +242,7 @@ func (r *run) attempt(ctx context.Context, row store.Row) error {
 	if result.again && result.Status == 0 && to != Mails {
 		r.setDown(receiver)
 	}
-	return r.settle(context.WithoutCancel(ctx), d, held, result)
+	return r.record(context.WithoutCancel(ctx), d, held, result)
 }
 
 func (r *run) isDown(receiver string) bool {
@@ -357,9 +357,9 @@ func (r *run) post(ctx context.Context, d *Delivery, t *Target, at time.Time) ou
 	return out
 }
 
-// settle stores the result of an attempt. A worker that took longer than its lease finds
+// record stores the result of an attempt. A worker that took longer than its lease finds
 // that another one has taken over, and stores nothing.
-func (r *run) settle(ctx context.Context, d *Delivery, held store.Key, out outcome) error {
+func (r *run) record(ctx context.Context, d *Delivery, held store.Key, out outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
 	if d.Attempts = append(d.Attempts, out.Attempt); len(d.Attempts) > maxAttempts {

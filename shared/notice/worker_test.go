@@ -447,7 +447,7 @@ func TestAnAttemptThatDiedIsMadeAgain(t *testing.T) {
 		}
 		h.now = h.now.Add(lease)
 		h.run(t)
-		if err := r.settle(context.Background(), d, held, outcome{Attempt: Attempt{Error: "late"}, again: true}); err != nil {
+		if err := r.record(context.Background(), d, held, outcome{Attempt: Attempt{Error: "late"}, again: true}); err != nil {
 			t.Fatal(err)
 		}
 		h.now = h.now.Add(time.Hour)

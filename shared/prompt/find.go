@@ -98,7 +98,7 @@ func (s View) find(ctx context.Context, name string, trying bool) (*Found, *head
 		}
 	}
 	if !numbered {
-		if n, err = s.labelled(ctx, sc, h, ref.Version); err != nil {
+		if n, err = s.labeled(ctx, sc, h, ref.Version); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -173,7 +173,7 @@ func decodeShare(rec resource.Record) (*sharedAs, error) {
 }
 
 // labeled is the version that carries a label, by the label's name or id; 0: none does.
-func (s View) labelled(ctx context.Context, sc store.Scope, h *head[*Saved], label string) (int64, error) {
+func (s View) labeled(ctx context.Context, sc store.Scope, h *head[*Saved], label string) (int64, error) {
 	if len(h.labels) == 0 {
 		return 0, nil
 	}

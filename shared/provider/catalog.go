@@ -74,12 +74,12 @@ var (
 
 // Quirks that many hosts share.
 var (
-	plain     = Quirks{StreamUsage: true}
-	maxTokens = Quirks{StreamUsage: true, OnlyMaxTokens: true}
-	reserved  = Quirks{OnlyMaxTokens: true} // not known to accept stream_options, or known to reject it
+	plain           = Quirks{StreamUsage: true}
+	maxTokens       = Quirks{StreamUsage: true, OnlyMaxTokens: true}
+	noStreamOptions = Quirks{OnlyMaxTokens: true} // not known to accept stream_options, or known to reject it
 	// objectOnly are hosts that only document text and json_object
-	// (api-docs.deepseek.com/api/create-chat-completion, docs.z.ai, docs.bigmodel.cn,
-	// 2026-11-29).
+	// (api-docs.deepseek.com/api/create-chat-completion, docs.z.ai, docs.bigmodel.cn;
+	// checked on 2026-11-29).
 	objectOnly = Quirks{StreamUsage: true, OnlyMaxTokens: true, ObjectOnly: true}
 )
 
@@ -202,10 +202,10 @@ var catalog = []Provider{
 	{ID: "zhipu", Name: "Zhipu AI", Dialect: OpenAIChat, Base: "https://open.bigmodel.cn/api/paas/v4", Auth: bearer, Key: always, Routes: chatEmbed, Quirks: objectOnly},
 	{ID: "z-ai", Name: "Z.AI", Dialect: OpenAIChat, Base: "https://api.z.ai/api/paas/v4", Auth: bearer, Key: always, Routes: chatOnly, Model: "glm-4.6", Quirks: Quirks{StreamUsage: true, ObjectOnly: true}},
 	{ID: "dashscope", Name: "Alibaba DashScope", Dialect: OpenAIChat, Base: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", Auth: bearer, Key: always, Routes: chatEmbed, Model: "qwen-turbo", Quirks: plain},
-	{ID: "minimax", Name: "MiniMax", Dialect: OpenAIChat, Base: "https://api.minimax.io/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: reserved},
-	{ID: "lingyi", Name: "Lingyi (01.AI)", Dialect: OpenAIChat, Base: "https://api.lingyiwanwu.com", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: reserved},
-	{ID: "perplexity-ai", Name: "Perplexity AI", Dialect: OpenAIChat, Base: "https://api.perplexity.ai", Auth: bearer, Key: always, Routes: chatResponses, Quirks: reserved},
-	{ID: "ai21", Name: "AI21 Labs", Dialect: OpenAIChat, Base: "https://api.ai21.com/studio/v1", Auth: bearer, Key: always, Quirks: reserved,
+	{ID: "minimax", Name: "MiniMax", Dialect: OpenAIChat, Base: "https://api.minimax.io/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: noStreamOptions},
+	{ID: "lingyi", Name: "Lingyi (01.AI)", Dialect: OpenAIChat, Base: "https://api.lingyiwanwu.com", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: noStreamOptions},
+	{ID: "perplexity-ai", Name: "Perplexity AI", Dialect: OpenAIChat, Base: "https://api.perplexity.ai", Auth: bearer, Key: always, Routes: chatResponses, Quirks: noStreamOptions},
+	{ID: "ai21", Name: "AI21 Labs", Dialect: OpenAIChat, Base: "https://api.ai21.com/studio/v1", Auth: bearer, Key: always, Quirks: noStreamOptions,
 		Routes: []Route{{Op: Chat, Path: "/chat/completions"}, {Op: Completions, Path: "/{model}/complete", Dialect: "ai21.complete"}, {Op: Embeddings, Path: "/embed", Dialect: "ai21.embeddings"}}},
 	{ID: "reka-ai", Name: "Reka AI", Dialect: "reka", Base: "https://api.reka.ai", Auth: Auth{HeaderAuth, "x-api-key", ""}, Key: always, Routes: []Route{{Op: Chat, Path: "/chat"}}},
 	{ID: "upstage", Name: "Upstage", Dialect: OpenAIChat, Base: "https://api.upstage.ai/v1/solar", Auth: bearer, Key: always, Routes: chatEmbed, Model: "solar-pro", Quirks: plain},
@@ -222,11 +222,11 @@ var catalog = []Provider{
 	{ID: "deepinfra", Name: "DeepInfra", Dialect: OpenAIChat, Base: "https://api.deepinfra.com/v1/openai", Auth: bearer, Key: always, Routes: chatOnly, Quirks: maxTokens},
 	{ID: "huggingface", Aliases: []string{"hugging-face"}, Name: "Hugging Face", Dialect: OpenAIChat, Base: "https://router.huggingface.co/v1", Auth: bearer, Key: always, Routes: chatText, Quirks: maxTokens,
 		Fields: []Field{{Name: "huggingface_base_url", Form: BaseURL}}},
-	{ID: "workers-ai", Name: "Cloudflare Workers AI", Dialect: OpenAIChat, Base: workersBase + "/run", Auth: bearer, Key: always, Routes: workersRoutes, Quirks: reserved,
+	{ID: "workers-ai", Name: "Cloudflare Workers AI", Dialect: OpenAIChat, Base: workersBase + "/run", Auth: bearer, Key: always, Routes: workersRoutes, Quirks: noStreamOptions,
 		Fields: []Field{{Name: "workers_ai_account_id", Form: PathSegment, Need: always}}},
 	{ID: "github", Name: "GitHub Models", Dialect: OpenAIChat, Base: "https://models.github.ai/inference", Auth: bearer, Key: always, Routes: chatTextEmbed, Quirks: plain,
 		Headers: []Header{{"extra-parameters", "{azure_extra_parameters|drop}"}}, Fields: []Field{{Name: "azure_extra_parameters", Header: "azure-extra-params"}}},
-	{ID: "databricks", Name: "Databricks Model Serving", Dialect: OpenAIChat, Base: "https://{databricks_workspace}.cloud.databricks.com", Auth: bearer, Key: always, Routes: databricksRoutes, Quirks: reserved,
+	{ID: "databricks", Name: "Databricks Model Serving", Dialect: OpenAIChat, Base: "https://{databricks_workspace}.cloud.databricks.com", Auth: bearer, Key: always, Routes: databricksRoutes, Quirks: noStreamOptions,
 		Fields: []Field{{Name: "databricks_workspace", Form: HostLabels, Need: always}, {Name: "databricks_serving_endpoint_name", Form: PathSegment}}},
 	{ID: "cortex", Aliases: []string{"snowflake-cortex"}, Name: "Snowflake Cortex", Dialect: OpenAIChat, Base: "https://{snowflake_account}.snowflakecomputing.com/api/v2", Auth: bearer, Key: always,
 		Headers: []Header{{"X-Snowflake-Authorization-Token-Type", "KEYPAIR_JWT"}, {"Accept", "application/json, text/event-stream"}},
@@ -242,10 +242,10 @@ var catalog = []Provider{
 		Fields: []Field{{Name: "byteplus_region", Form: HostLabel, Values: []string{"ap-southeast-1", "eu-west-1", "ap-southeast", "eu-west"}}}},
 	{ID: "predibase", Name: "Predibase", Dialect: OpenAIChat, Base: "https://serving.app.predibase.com", Auth: bearer, Key: always, Quirks: maxTokens,
 		Routes: []Route{{Op: Chat, Path: "/{predibase_tenant_id}/deployments/v2/llms/{base_model}/v1/chat/completions"}}, Fields: []Field{{Name: "predibase_tenant_id", Form: PathSegment, Need: always}}},
-	{ID: "anyscale", Name: "Anyscale", Dialect: OpenAIChat, Base: "https://api.endpoints.anyscale.com/v1", Auth: bearer, Key: always, Routes: chatTextEmbed, Quirks: reserved},
-	{ID: "ncompass", Name: "nCompass", Dialect: OpenAIChat, Base: "https://api.ncompass.tech/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: reserved},
+	{ID: "anyscale", Name: "Anyscale", Dialect: OpenAIChat, Base: "https://api.endpoints.anyscale.com/v1", Auth: bearer, Key: always, Routes: chatTextEmbed, Quirks: noStreamOptions},
+	{ID: "ncompass", Name: "nCompass", Dialect: OpenAIChat, Base: "https://api.ncompass.tech/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: noStreamOptions},
 	{ID: "novita-ai", Name: "Novita AI", Dialect: OpenAIChat, Base: "https://api.novita.ai/v3/openai", Prefix: "/v1", Auth: bearer, Key: always, Routes: rerankToo, Quirks: maxTokens},
-	{ID: "monsterapi", Name: "MonsterAPI", Dialect: OpenAIChat, Base: "https://llm.monsterapi.ai/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: reserved},
+	{ID: "monsterapi", Name: "MonsterAPI", Dialect: OpenAIChat, Base: "https://llm.monsterapi.ai/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: noStreamOptions},
 	{ID: "deepbricks", Name: "Deepbricks", Dialect: OpenAIChat, Base: "https://api.deepbricks.ai/v1", Auth: bearer, Key: always, Routes: chatImages, Quirks: maxTokens,
 		Headers: []Header{{"Deepbricks-Organization", "{openai_organization}"}, {"Deepbricks-Project", "{openai_project}"}}, Fields: []Field{{Name: "openai_organization", Header: "-"}, {Name: "openai_project", Header: "-"}}},
 	{ID: "siliconflow", Name: "SiliconFlow", Dialect: OpenAIChat, Base: "https://api.siliconflow.cn/v1", Auth: bearer, Key: always, Quirks: maxTokens,

@@ -109,7 +109,7 @@ func readPlain(c *call, resp *http.Response) (err error) {
 			accounting.RecordUsage(&c.bill, p.meter)
 		}
 		if client, ok := c.req.Route.Client.(chat.Conformer); ok {
-			p.buf.B = client.Conform(out, p.meter.Finish, c.target.Strict())
+			p.buf.B = client.Conform(out, p.meter.Finish, c.target.StrictOpenAI())
 		} else if c.req.Route.Operation == provider.Embeddings {
 			p.buf.B = openai.ConformEmbeddings(out, c.body.In)
 		}
@@ -324,7 +324,7 @@ func brokenResponse(c *call, err error, body []byte) error {
 		f.Source = fault.SourceProvider
 		return f
 	}
-	accounting.ChargeAborted(&c.bill, !accounting.ChargeTruncated(&c.bill, body) && gaveUp(&c.req, &c.out))
+	accounting.ChargeAborted(&c.bill, !accounting.ChargeTruncated(&c.bill, body) && endedByGateway(&c.req, &c.out))
 	if f := unreadableResponse(err); f != nil {
 		return f
 	}

@@ -142,13 +142,13 @@ func readRepeated(tg *target.Target, bill *accounting.Bill, pn *plain, stream []
 // clientRepeated returns the client's version of such a stream: the stream itself, or another one if
 // guardrails have changed the response, with their results.
 func clientRepeated(tg *target.Target, gs *guardrail.State, stream []byte) []byte {
-	out := gs.FirstEvent(tg.Req.Route.Endpoint, tg.Strict())
+	out := gs.FirstEvent(tg.Req.Route.Endpoint, tg.StrictOpenAI())
 	if !gs.Changed {
 		out = append(out, stream...)
 	} else if r, err := tg.Req.Route.EarlierResponse.Client.DecodeResponse(gs.Response, &tg.Choice.Traits); err == nil {
 		out = append(out, response.Replay(r, tg.Req.Route.EarlierResponse.Client.NewStreamEncoder(target.Options(tg)))...)
 	}
-	return append(out, gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())...)
+	return append(out, gs.LastEvent(tg.Req.Route.Endpoint, tg.StrictOpenAI())...)
 }
 
 // judgeRepeated runs the guardrails that judge streams once they have ended on it.
@@ -159,7 +159,7 @@ func judgeRepeated(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.
 	if whole := ownership.LastResponse(stream); whole != nil && !ownership.IsEmptyInProgress(whole) {
 		gs.End(whole)
 	}
-	told := gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())
+	told := gs.LastEvent(tg.Req.Route.Endpoint, tg.StrictOpenAI())
 	log.Body(record.Response, told)
 	rw.write(told)
 }

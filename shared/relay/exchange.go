@@ -85,7 +85,7 @@ func exchange(c *call, body []byte, at *usage.Attempt) targetResult {
 		if f := c.target.BodyFault(); f != nil {
 			return rejection(f)
 		}
-		accounting.ChargeAborted(&c.bill, gaveUp(&c.req, &c.out) && c.out.sending.Sent())
+		accounting.ChargeAborted(&c.bill, endedByGateway(&c.req, &c.out) && c.out.sending.Sent())
 		return rejection(cut(&c.out, target.Unreachable(&c.target, req.URL.Host, err)))
 	}
 	at.Identify(requestID(c.target.Choice.Unrouted(resp).Header))
@@ -126,7 +126,7 @@ func startStream(c *call, resp *http.Response) targetResult {
 		return rejection(unreadableResponse(err))
 	}
 	if c.target.SameDialect() {
-		a.stream = response.Pass(c.req.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.target.Strict(), IncludeUsage: c.target.WantUsage, UsageAdded: c.out.injected}))
+		a.stream = response.Pass(c.req.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.target.StrictOpenAI(), IncludeUsage: c.target.WantUsage, UsageAdded: c.out.injected}))
 	} else {
 		o := target.Options(&c.target)
 		a.stream = translate(&c.target, &c.guards, &c.stream, verified(&c.target, c.target.Choice.Dialect.NewStreamDecoder(&c.target.Choice.Traits), o), o)

@@ -35,7 +35,7 @@ func sendPassed(c *call, resp *http.Response) error {
 	setResponseHeaders(c, resp.Header)
 	c.reply.head(c.guards.Verdict.Status(http.StatusOK))
 	if c.req.Route.EarlierResponse != nil && events(resp) {
-		c.reply.write(c.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()))
+		c.reply.write(c.guards.FirstEvent(c.req.Route.Endpoint, c.target.StrictOpenAI()))
 	}
 	meter := response.NewUsageTail(resp)
 	meter.Memory(c.req.Ctx, c.req.Lease)

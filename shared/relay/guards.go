@@ -196,7 +196,7 @@ func drain(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *stream
 func denyStream(c *call, a *targetResult, f *fault.Fault) error {
 	c.log.Reject(f)
 	// Client libraries stop reading at the error.
-	last, _ := a.stream.AppendError(c.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict()), f)
+	last, _ := a.stream.AppendError(c.guards.LastEvent(c.req.Route.Endpoint, c.target.StrictOpenAI()), f)
 	c.log.Body(record.Response, last)
 	c.reply.tail = c.reply.tail[:0]
 	c.reply.write(last)
@@ -221,14 +221,14 @@ func judgeEnd(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State
 		rw.flush()
 		gs.End(encodeWhole(tg, nil, a, whole))
 	}
-	told := gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())
+	told := gs.LastEvent(tg.Req.Route.Endpoint, tg.StrictOpenAI())
 	log.Body(record.Response, told)
 	rw.tail = append(rw.tail, told...)
 }
 
 // streamTold returns a complete stream with the results of the input hooks.
 func streamTold(tg *target.Target, gs *guardrail.State, out []byte) []byte {
-	if told := gs.FirstEvent(tg.Req.Route.Endpoint, tg.Strict()); len(told) > 0 {
+	if told := gs.FirstEvent(tg.Req.Route.Endpoint, tg.StrictOpenAI()); len(told) > 0 {
 		return append(told, out...)
 	}
 	return out

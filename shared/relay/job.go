@@ -53,7 +53,7 @@ func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
 	part := requestedChoice(&c.target, &c.out)
 	j := &chat.Job{
 		Operation: string(part.Op), ID: part.ID, Query: url.Values{}, Model: c.target.Choice.Upstream, Request: c.req.ULID, Now: c.req.StartTime,
-		ProviderName: c.target.Choice.Target.Provider.ID, Strict: c.target.Strict(), Loss: &c.target.Loss, Field: c.target.Choice.Target.Field,
+		ProviderName: c.target.Choice.Target.Provider.ID, Strict: c.target.StrictOpenAI(), Loss: &c.target.Loss, Field: c.target.Choice.Target.Field,
 		Header:       func(name string) string { return admission.SingleHeader(c.req.Req.Header, name) },
 		Conversation: func(client, model string) (*chat.Conversation, error) { return talk(c.relay, &c.target, client, model) },
 		Files:        c.relay.fileStores.ForProviders(c.req.Principal.Scope),

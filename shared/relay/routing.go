@@ -157,7 +157,7 @@ func askAgain(c *call, a *targetResult) (again targetResult, body []byte, ok boo
 // withAttempts adds the earlier attempts to an error's body, for clients that accept extensions
 // of the schema. An error of a single attempt is unchanged.
 func withAttempts(tg *target.Target, bill *accounting.Bill, body []byte) []byte {
-	if tg.Plan.Traversal == nil || tg.Strict() || len(body) == 0 || body[0] != '{' {
+	if tg.Plan.Traversal == nil || tg.StrictOpenAI() || len(body) == 0 || body[0] != '{' {
 		return body
 	}
 	refused, skips := 0, tg.Plan.Traversal.Skips(nil)

@@ -175,7 +175,7 @@ func describeRequest(tg *target.Target, rec *usage.Record) {
 // copied: it is valid until the next attempt, which replaces it.
 func keepSent(tg *target.Target, log *record.Log, mk *target.SecretMask, h http.Header, body []byte) {
 	log.Bodies.BeginAttempt()
-	if !tg.Req.Logs() || len(body) == 0 || tg.Req.Route.BodyMode == routes.Raw || tg.SameDialect() {
+	if !tg.Req.LogsBodies() || len(body) == 0 || tg.Req.Route.BodyMode == routes.Raw || tg.SameDialect() {
 		return
 	}
 	names := tg.Req.Headers.Sensitive
@@ -188,7 +188,7 @@ func keepSent(tg *target.Target, log *record.Log, mk *target.SecretMask, h http.
 
 // sealBodies adds the logged bodies to the record, sealed.
 func sealBodies(c *call, ctx context.Context) {
-	full := c.req.Logs()
+	full := c.req.LogsBodies()
 	status := c.log.Outcome().Status
 	failed := !succeeded(status)
 	if !full && !failed {

@@ -146,7 +146,7 @@ func openNear(c *call, resp *http.Response) error {
 	}
 	desk := newSessionController(c)
 	desk.guard = realtime.NewGuard(c.req.Base, func() realtime.Guardrails { return guards.Now() }, realtime.GuardedSession{
-		ID: c.req.ULID, Model: c.target.Choice.Model, Strict: c.target.Strict(), Memory: c.relay.Memory, Tenant: c.req.Principal.Scope.Org,
+		ID: c.req.ULID, Model: c.target.Choice.Model, Strict: c.target.StrictOpenAI(), Memory: c.relay.Memory, Tenant: c.req.Principal.Scope.Org,
 	})
 	live.Controller, live.Guard = desk, desk.guard
 	end, ok := c.relay.sessions.Add(live)

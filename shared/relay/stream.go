@@ -121,7 +121,7 @@ func firstEventFailed(c *call, a *targetResult, m chat.Meter, err error) {
 	case m.Usage.IsReported():
 		c.bill.Reported.Observe(m)
 		c.bill.Charge(m.Usage)
-	case m.Err == nil && gaveUp(&c.req, &c.out):
+	case m.Err == nil && endedByGateway(&c.req, &c.out):
 		accounting.RecordUsage(&c.bill, m) // the provider has read the request, and had no time to report it
 	}
 	a.failed = a.resp.Header
@@ -270,9 +270,9 @@ func cut(up *outbound, err error) error {
 	return err
 }
 
-// gaveUp reports whether the gateway itself has ended the attempt, because its client is gone or
-// a timeout has expired.
-func gaveUp(q *admission.Request, up *outbound) bool {
+// endedByGateway reports whether the gateway itself has ended the attempt, because its client is
+// gone or a timeout has expired.
+func endedByGateway(q *admission.Request, up *outbound) bool {
 	return q.Ctx.Err() != nil || up.patience.TimeoutFault() != nil
 }
 
@@ -347,7 +347,7 @@ func streamHead(c *call, a *targetResult) {
 	h["Cache-Control"] = noCache
 	setResponseHeaders(c, a.resp.Header)
 	c.reply.head(c.guards.Verdict.Status(http.StatusOK))
-	if told := c.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()); len(told) > 0 {
+	if told := c.guards.FirstEvent(c.req.Route.Endpoint, c.target.StrictOpenAI()); len(told) > 0 {
 		c.log.Body(record.Response, told)
 		c.reply.write(told)
 	}

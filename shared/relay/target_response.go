@@ -127,7 +127,7 @@ func setResponseHeaders(c *call, from http.Header) {
 	}
 	response.PassHeaders(h, from)
 	c.mask.Head(h)
-	if !c.target.Loss.Empty() && (!c.target.Strict() || !isOpenAIClient(&c.req)) {
+	if !c.target.Loss.Empty() && (!c.target.StrictOpenAI() || !isOpenAIClient(&c.req)) {
 		h.Set(admission.Translation, c.target.Loss.Header())
 	}
 }

@@ -194,7 +194,7 @@ func translated(relay *Relay, tg *target.Target, up *outbound, log *record.Log, 
 	}
 	r.ToolNames, r.LoadReasoning = nil, nil
 	r.MatchSchema = func(schema, value []byte) bool { return guard.MatchSchema(tg.Req.Ctx, schema, value) }
-	if tg.Strict() {
+	if tg.StrictOpenAI() {
 		r.LoadReasoning = tg.LoadReasoning
 	}
 	if tg.Req.Route.Verbatim {

@@ -186,7 +186,7 @@ func (h *Hedge) RecordCost(used, unused int64) {
 	h.workspace.RecordCost(h.spender, used, unused, h.pending)
 }
 
-// HedgeWon continues the walk at the second attempt, whose response is used. The first one was
+// HedgeWon continues the traversal at the second attempt, whose response is used. The first one was
 // canceled after a time, or had failed with a status.
 func HedgeWon(w *Traversal, h *Hedge, status int, after time.Duration) {
 	leave(w, status, after)

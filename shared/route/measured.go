@@ -147,7 +147,7 @@ func (n *node) first() *node {
 	return n
 }
 
-// measuresAny reports whether the walk notes what targets do.
+// measuresAny reports whether the traversal notes what targets do.
 func measuresAny(w *Traversal) bool {
 	return w.tree.figures && w.ctx.Measures != nil && !w.ctx.Measures.DryRun
 }
@@ -190,5 +190,5 @@ func observeSettled(w *Traversal, status int) {
 	uncountInFlight(w)
 }
 
-// noTime is the clock of a walk that has no figures.
+// noTime is the clock of a traversal that has no figures.
 func noTime() time.Time { return time.Time{} }

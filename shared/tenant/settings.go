@@ -22,7 +22,8 @@ type Settings struct {
 	RequestLogging string `json:"request_logging,omitempty" enum:"full,metrics"`
 	// Lenient makes the administration API ignore unknown fields and query parameters.
 	Lenient bool `json:"lenient,omitempty"`
-	// EnforceDebug, if set, overrides the x-gateway-debug header.
+	// EnforceDebug, if set, is whether bodies are logged: it overrides RequestLogging and the
+	// header x-gateway-debug.
 	EnforceDebug *bool `json:"enforce_debug,omitempty"`
 	// LogDays is the retention of logs and of the counts derived from them, in days. Zero means
 	// the retention of the installation.

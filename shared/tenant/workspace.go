@@ -56,7 +56,7 @@ type WorkspaceDefaults struct {
 	Metadata         map[string]string `json:"metadata,omitempty" max:"64" each:"max=128"`
 	InputGuardrails  []string          `json:"input_guardrails,omitempty" max:"100" each:"min=1 max=255"`
 	OutputGuardrails []string          `json:"output_guardrails,omitempty" max:"100" each:"min=1 max=255"`
-	UserAPIKeyConfig string            `json:"user_api_key_config,omitempty" max:"255" doc:"Default config of keys without one, by id or slug."` // stored as the slug
+	UserAPIKeyConfig string            `json:"user_api_key_config,omitempty" max:"255" doc:"Default config of user keys without one, by id or slug. It takes precedence over the workspace's default config."` // stored as the slug
 }
 
 // Validate returns the faults of the workspace's own fields; limits are validated when they are

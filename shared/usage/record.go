@@ -121,7 +121,7 @@ func (r *Record) AnsweringModel() string {
 }
 
 // Fallback reports whether a later target of a fallback responded: the last index of the
-// option path is not the first one.
+// option path is not the first one. The earlier targets failed or were skipped.
 func (r *Record) Fallback() bool {
 	if r.Mode != "fallback" || !r.Success() {
 		return false

@@ -1,5 +1,6 @@
-// Package console assembles the administration from the core of an
-// installation and the families it is given.
+// Package console assembles the administration API, of which the web console is a client, from
+// the core of an installation and the families that it is given. It finds the callers of that API
+// by API key, session or cookie. The console's files are in functions/console.
 package console
 
 import (
@@ -24,7 +25,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// New makes the handler that serves the families.
+// New returns the handler that serves the families.
 func New(c *app.Core, audit admin.Recorder, families ...admin.Family) (*admin.Handler, error) {
 	h, err := admin.NewHandler(admin.Deps{
 		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c), Audit: audit, Permissions: rights(c.Loader), Lenient: lenient(c.Loader), Repeats: func() bool { return !c.AllowDuplicates },
@@ -120,7 +121,7 @@ func rights(l *resource.Loader) admin.PermissionCheck {
 	}
 }
 
-// lenient reports whether the settings of an organization ignore unknown members.
+// lenient reports whether the settings of an organization ignore unknown fields.
 func lenient(l *resource.Loader) func(context.Context, string) (bool, error) {
 	return func(ctx context.Context, org string) (bool, error) {
 		v, err := l.Fresh(ctx, org)

@@ -38,19 +38,19 @@ type Hook struct {
 
 // check is one check of a hook with its function.
 type check struct {
-	id          string
-	run         judge.Func
-	parameters  map[string]json.RawMessage
-	phase       guard.Phase
-	scope       content.Scope
-	failOnError bool
-	failClosed  bool // an error fails the check as with failOnError, unless there was nothing to judge
-	configured  bool // an error that is no outage fails the check as with failOnError: see judge.Failure.FailsClosed
-	soft        bool
-	local       bool
-	mutates     bool
-	reach       guard.MatchWindow
-	saved       bool
+	id               string
+	run              judge.Func
+	parameters       map[string]json.RawMessage
+	phase            guard.Phase
+	scope            content.Scope
+	failOnError      bool
+	failUnlessEmpty  bool // an error fails the check, unless there was nothing to judge
+	failUnlessOutage bool // an error fails the check, unless it is an outage: see judge.Failure.FailsClosed
+	soft             bool
+	local            bool
+	mutates          bool
+	reach            guard.MatchWindow
+	saved            bool
 }
 
 // Prepare prepares a hook.
@@ -98,8 +98,8 @@ func (k *CheckRegistry) check(a *guard.Applied, h *guard.Hook) check {
 		c.phase, c.local, c.mutates = row.Phase, row.Category == guard.Basic || row.Category == guard.Model, row.Mutates
 	}
 	_, set := params["failOnError"]
-	c.failClosed = h.Actions.Deny && c.local && !set
-	c.configured = h.Actions.Deny && !set
+	c.failUnlessEmpty = h.Actions.Deny && c.local && !set
+	c.failUnlessOutage = h.Actions.Deny && !set
 	if c.runs(guard.After) {
 		c.reach = reachOf(a.ID, params)
 	}
@@ -180,7 +180,7 @@ func reachOf(id string, params map[string]json.RawMessage) guard.MatchWindow {
 
 // fails reports whether an error of the check makes its hook fail.
 func (c *check) fails(v *judge.Verdict) bool {
-	return c.failOnError || c.failClosed && !v.Nothing || c.configured && v.Err != nil && v.Err.FailsClosed()
+	return c.failOnError || c.failUnlessEmpty && !v.Nothing || c.failUnlessOutage && v.Err != nil && v.Err.FailsClosed()
 }
 
 // Reads reports whether a check of the hook judges bodies and not only request types.

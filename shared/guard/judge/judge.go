@@ -111,9 +111,9 @@ const (
 	CredentialsError = "CredentialsError"
 )
 
-// FailsClosed reports whether the error fails a guardrail that denies, unless failOnError is set:
-// the check cannot judge until its parameters or credentials change, or its service responded
-// without a verdict. An outage does not.
+// FailsClosed reports whether the error fails a guardrail that denies and whose check does not set
+// failOnError: the check cannot judge until its parameters or credentials change, or its service
+// responded without a verdict. An outage does not fail it.
 func (f *Failure) FailsClosed() bool {
 	return f.Answered || f.Name == ParameterError || f.Name == CredentialsError
 }

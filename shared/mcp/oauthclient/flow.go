@@ -223,9 +223,9 @@ func (h *StoredTokens) request(ctx context.Context, via http.RoundTripper, form 
 	return nil
 }
 
-// renew refreshes the tokens. If the authorization server rotates refresh tokens, the old one
+// refresh requests new tokens with the refresh token. If the authorization server rotates refresh tokens, the old one
 // becomes invalid.
-func (h *StoredTokens) renew(ctx context.Context, via http.RoundTripper, now time.Time) error {
+func (h *StoredTokens) refresh(ctx context.Context, via http.RoundTripper, now time.Time) error {
 	return h.request(ctx, via, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {h.Refresh}}, now)
 }
 

@@ -204,9 +204,10 @@ func (t *Tokens) lease(ctx context.Context, p UserKey, rev int64) (bool, error) 
 	return true, nil
 }
 
+// renew refreshes the tokens of a user while this process holds the lease, and stores them.
 func (t *Tokens) renew(ctx context.Context, k *cached, p UserKey) error {
 	next := *k.tokens
-	err := next.renew(ctx, t.Transport, t.Now())
+	err := next.refresh(ctx, t.Transport, t.Now())
 	switch {
 	case err == nil:
 	case tokenresponse.EndsGrant(next.rejected): // the stored tokens are useless

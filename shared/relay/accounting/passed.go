@@ -52,7 +52,7 @@ func RecordRawUsage(b *Bill, m *response.UsageTail, status int) {
 			}
 			u = Estimate(b, made)
 		} else if !told && m.Cut && m.Total == 0 && b.Target.Req.Ctx.Err() != nil {
-			u = sent(b)
+			u = inputUsage(b)
 		}
 	}
 	u.Add(pricing.Requests, 1)
@@ -212,7 +212,7 @@ func (a *passed) cut() (u pricing.Usage, ok bool) {
 	}
 	switch {
 	case got.Usage.IsReported() && b.InUsage:
-		return madeWhole(a.bill, got.Usage, got), true
+		return completeUsage(a.bill, got.Usage, got), true
 	case got.Usage.IsReported():
 		return got.Usage, true
 	case !b.HasContent:

@@ -39,12 +39,12 @@ func Estimate(b *Bill, output int64) pricing.Usage {
 // estimateInput counts the text of a conversation, a token for four bytes and
 // four for each message; other bodies count as they are.
 func estimateInput(b *Bill) int64 {
-	r, like := b.Target.Decoded, b.Target.Req.Route
-	if r == nil && like.BodyMode == routes.Raw {
-		like = b.Target.Body.Counterpart()
+	r, route := b.Target.Decoded, b.Target.Req.Route
+	if r == nil && route.BodyMode == routes.Raw {
+		route = b.Target.Body.Counterpart()
 	}
-	if r == nil && like != nil && like.Client != nil {
-		r, _ = like.Client.DecodeRequest(b.Target.Body.In) // the body of a successful request can be decoded
+	if r == nil && route != nil && route.Client != nil {
+		r, _ = route.Client.DecodeRequest(b.Target.Body.In) // the body of a successful request can be decoded
 	}
 	if r == nil {
 		return response.TokensOfBytes(len(b.Target.Body.In))
@@ -88,7 +88,8 @@ func RecordOperationUsage(b *Bill, m chat.Meter) {
 	b.Charge(u)
 }
 
-// MeterEvents reads the usage of a stream from its end.
+// MeterEvents reads the usage of a stream from its end, as response.MeterEvents does with the meter
+// of the request's route. It returns the zero value for a route without one.
 func MeterEvents(b *Bill, end []byte) (last chat.Meter) {
 	if b.Target.Req.Route.Meter == nil {
 		return last
@@ -96,8 +97,8 @@ func MeterEvents(b *Bill, end []byte) (last chat.Meter) {
 	return response.MeterEvents(b.Target.Req.Route.Meter, end)
 }
 
-// madeWhole adds an estimate to usage in which the response was truncated.
-func madeWhole(b *Bill, u pricing.Usage, m chat.Meter) pricing.Usage {
+// completeUsage adds estimates to the usage of a response that was truncated within its usage.
+func completeUsage(b *Bill, u pricing.Usage, m chat.Meter) pricing.Usage {
 	if e := Estimate(b, 0); u.InputTokens() == 0 {
 		u.Add(pricing.Input, e.N(pricing.Input))
 	}
@@ -119,7 +120,7 @@ func ChargeTruncated(b *Bill, body []byte) (charged bool) {
 		RecordUsage(b, m)
 		return true
 	case u.IsReported():
-		u = madeWhole(b, u, m) // truncated within the usage: the missing part is estimated
+		u = completeUsage(b, u, m) // truncated within the usage: the missing part is estimated
 	case !answered:
 		return false
 	case b.Target.Req.Route.Client == nil && b.Target.Units.Assumed.IsReported():

@@ -9,6 +9,7 @@ import (
 	"gateway/shared/tenant"
 )
 
+// Blocked returns the fault for inline configuration that BlocksInline rejects.
 func (q *Request) Blocked(code fault.Code, field, what string) error {
 	return fault.Newf(code, field, "This organization accepts only saved configuration: %s cannot be sent with a request", what)
 }
@@ -60,8 +61,8 @@ func (q *Request) KeyHash() string {
 	return identity.HashToken(q.Token)
 }
 
-// Logs reports whether bodies are logged.
-func (q *Request) Logs() bool {
+// LogsBodies reports whether the bodies of the request are logged.
+func (q *Request) LogsBodies() bool {
 	if q.Org == nil {
 		return false
 	}

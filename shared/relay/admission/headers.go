@@ -71,8 +71,8 @@ type Headers struct {
 	Provider, VirtualKey, Config, CustomHost string
 	Timeout                                  time.Duration // 0: no timeout
 	Lenient                                  bool          // strict compliance switched off
-	NoBodies                                 bool          // x-gateway-debug: false
-	NoLoss                                   bool          // a target is rejected if the request cannot be translated without loss
+	NoBodies                                 bool          // x-gateway-debug: false, which keeps bodies out of logs and cache
+	StrictTranslation                        bool          // x-gateway-translation: strict, which rejects a target that needs a lossy translation
 	Forward                                  []string      // canonical header names
 	Sensitive                                []string
 	Metadata                                 map[string]string // nil if none was sent
@@ -113,7 +113,7 @@ func (a *Headers) Read(h http.Header) error {
 		if v != "strict" {
 			return fault.Invalid("x-gateway-translation", "must be strict, which rejects a request that cannot be translated without loss, or be omitted")
 		}
-		a.NoLoss = true
+		a.StrictTranslation = true
 	}
 	if v := SingleHeader(h, Refusals); v != "" && v != "event" {
 		return fault.Invalid("x-gateway-refusals", "must be event, which sends final rejections of streamed requests as an event, or be omitted")

@@ -100,14 +100,14 @@ func TestWhatIsLogged(t *testing.T) {
 		q := arrived(t, &Dependencies{}, http.Header{})
 		q.Org = &tenant.Organisation{Settings: tenant.Settings{EnforceDebug: c.enforced, RequestLogging: c.setting, BlockInlineConfig: c.asked}}
 		q.Headers.NoBodies = c.asked
-		if q.Logs() != c.logs {
-			t.Errorf("%+v: %t", c, q.Logs())
+		if q.LogsBodies() != c.logs {
+			t.Errorf("%+v: %t", c, q.LogsBodies())
 		}
 		if q.BlocksInline() != c.asked {
 			t.Errorf("%+v: inline configuration is refused: %t", c, q.BlocksInline())
 		}
 	}
-	if arrived(t, &Dependencies{}, http.Header{}).Logs() {
+	if arrived(t, &Dependencies{}, http.Header{}).LogsBodies() {
 		t.Error("bodies of an unknown caller are kept")
 	}
 	q := arrived(t, &Dependencies{BlockInline: true}, http.Header{})

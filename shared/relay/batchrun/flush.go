@@ -163,7 +163,7 @@ func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 	behalf := &relay.InternalCall{Key: w.batch.Key}
 	broken := false
 	for try := 0; err == nil; try++ {
-		got, broken = send1(w, limited, q, body, behalf)
+		got, broken = sendOnce(w, limited, q, body, behalf)
 		if ctx.Err() != nil {
 			return false, errStopped // its response may be that of a disconnected client
 		}
@@ -196,8 +196,8 @@ func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 	return good, nil
 }
 
-// send1 sends a row through the pipeline once.
-func send1(w *work, ctx context.Context, q *request, body []byte, behalf *relay.InternalCall) (*response.Recorder, bool) {
+// sendOnce sends a row through the pipeline once.
+func sendOnce(w *work, ctx context.Context, q *request, body []byte, behalf *relay.InternalCall) (*response.Recorder, bool) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.batch.Endpoint, bytes.NewReader(body))
 	if err != nil { // endpoints are validated
 		return &response.Recorder{Status: http.StatusInternalServerError}, false
@@ -286,11 +286,11 @@ func (w *work) withModel(body []byte) ([]byte, error) {
 	if model == "" {
 		return body, nil
 	}
-	return modelled(body, model)
+	return withDefaultModel(body, model)
 }
 
 // modeled adds a model to a body without one.
-func modelled(body []byte, model string) ([]byte, error) {
+func withDefaultModel(body []byte, model string) ([]byte, error) {
 	var at wire.Walk
 	if err := rowMembers.Walk(body, &at); err != nil {
 		return nil, err

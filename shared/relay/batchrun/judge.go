@@ -123,7 +123,7 @@ func planned(w *work, row []byte) ([]byte, error) {
 	if json.Unmarshal(w.batch.Create, &create) != nil || create.Model == "" {
 		return body, nil
 	}
-	return modelled(body, create.Model)
+	return withDefaultModel(body, create.Model)
 }
 
 // rowJudged is a row after guardrails.

@@ -125,9 +125,9 @@ type Hit struct {
 	Decoded *chat.Response // decoded, if it is not sent as it is in the cache: as a stream, or under a new id
 }
 
-// Read looks for a cached response to the body at its target; nil if there is none. A failure
-// of the cache counts as a miss; an error is a rejection of the request. waited is the time
-// spent on the vector of a text.
+// LookUp returns a cached response to the body at its target; nil if there is none. A failure of
+// the cache counts as a miss; an error is a rejection of the request. waited is the time spent on
+// the vector of a text.
 func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Hit, waited time.Duration, err error) {
 	if leaf.Cache == nil || !ca.mayCache(body) {
 		return nil, 0, nil
@@ -168,7 +168,9 @@ func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Hit, waited time.Dura
 	return a, waited, nil
 }
 
-// mayCache reports whether the request may use the cache.
+// mayCache reports whether the request may use the cache. It may not if x-gateway-debug: false, or
+// the setting enforce_debug in its place, keeps its bodies out of the log: then the cache does not
+// store them either. The setting request_logging is about logs alone.
 func (ca *Cache) mayCache(body []byte) bool {
 	if ca.Backend == nil || ca.Target.Req.Route.BodyMode != routes.Unified || ca.Target.Req.Req.Method != http.MethodPost || !cacheable[ca.Target.Req.Route.Endpoint] || len(body) == 0 {
 		return false
@@ -200,7 +202,7 @@ func (ca *Cache) question(body []byte) (*cache.Query, error) {
 		saved = ca.Target.Choice.Saved.ID
 	}
 	return &cache.Query{
-		Scope: ca.Target.Req.Principal.Scope, Operation: ca.Target.Req.Route.Endpoint, Dialect: dialect, Lenient: !ca.Target.Strict(),
+		Scope: ca.Target.Req.Principal.Scope, Operation: ca.Target.Req.Route.Endpoint, Dialect: dialect, Lenient: !ca.Target.StrictOpenAI(),
 		Provider: ca.Target.Choice.Target.Provider.ID, Saved: saved, Model: ca.Target.Choice.Model, URL: url,
 		Metadata: ca.Target.Body.Metadata, Namespace: namespace, Guards: ca.Guards.Print(), Body: body,
 	}, nil

@@ -1,22 +1,15 @@
 package ownership
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"slices"
-	"sync"
-	"time"
 
-	"gateway/shared/chat"
 	"gateway/shared/pricing"
-	"gateway/shared/seal"
 	"gateway/shared/store"
 	"gateway/shared/wire"
 )
 
-var bookingKeys = wire.NewKeySet("object", "id", "status", "usage", "model", "endpoint", "request_counts")
+var batchKeys = wire.NewKeySet("object", "id", "status", "usage", "model", "endpoint", "request_counts")
 
 // ended are the final states of a batch, with no further usage.
 var ended = map[string]bool{"completed": true, "expired": true, "cancelled": true, "failed": true}
@@ -34,7 +27,7 @@ type Ended struct {
 // EndedBatch reads the response to a read of a batch; ok is false if it has not ended.
 func EndedBatch(answer []byte) (b Ended, ok bool) {
 	var w wire.Walk
-	if bookingKeys.Walk(answer, &w) != nil || !w.Spans[1].Present(answer) {
+	if batchKeys.Walk(answer, &w) != nil || !w.Spans[1].Present(answer) {
 		return b, false
 	}
 	status, _ := wire.ScanString(w.Spans[2].Of(answer), "status")
@@ -97,7 +90,7 @@ func batchUsage(raw []byte) (u pricing.Usage, ok bool) {
 	return u, true
 }
 
-func bookingKey(sc store.Scope, place, id string) store.Key {
+func claimKey(sc store.Scope, place, id string) store.Key {
 	return sc.Partition("BATCH", place).Key(id)
 }
 
@@ -106,7 +99,7 @@ func bookingKey(sc store.Scope, place, id string) store.Key {
 // or integration that did it.
 func (o *Owners) Claim(ctx context.Context, sc store.Scope, place, id, request string) (first bool, err error) {
 	by := rand.Text()
-	row := store.Row{Key: bookingKey(sc, place, id), Item: store.Item{"request": request, "by": by}, Expires: o.Now().Add(ownedFor)}
+	row := store.Row{Key: claimKey(sc, place, id), Item: store.Item{"request": request, "by": by}, Expires: o.Now().Add(ownedFor)}
 	err = o.Table.Put(ctx, row, store.IfAbsent())
 	if there, taken := store.AsCondition(err); taken {
 		// A repeated write of this very claim fails as well.
@@ -128,7 +121,7 @@ func (o *Owners) ClaimAt(ctx context.Context, sc store.Scope, places []string, i
 
 // Claimed reports whether the usage of such work was charged.
 func (o *Owners) Claimed(ctx context.Context, sc store.Scope, place, id string) (bool, error) {
-	_, there, err := o.Table.Get(ctx, bookingKey(sc, place, id), true)
+	_, there, err := o.Table.Get(ctx, claimKey(sc, place, id), true)
 	return there, err
 }
 
@@ -136,8 +129,8 @@ func heldKey(sc store.Scope, place, id string) store.Key {
 	return sc.Partition("HELD", place).Key(id)
 }
 
-// StoreReservations stores the reservations for a provider's background work, at each of the places where
-// that is known. The request that claims the work settles them.
+// StoreReservations stores the reservations for a provider's background work, at each of the places
+// where that is known. The request that claims the work settles them.
 func (o *Owners) StoreReservations(ctx context.Context, sc store.Scope, places []string, id string, held []byte) error {
 	for _, place := range places {
 		row := store.Row{Key: heldKey(sc, place, id), Item: store.Item{"held": held}, Expires: o.Now().Add(ownedFor)}
@@ -148,7 +141,8 @@ func (o *Owners) StoreReservations(ctx context.Context, sc store.Scope, places [
 	return nil
 }
 
-// LoadReservations returns what StoreReservations has stored at the first of the places that has it; nil if none has.
+// LoadReservations returns what StoreReservations has stored, from the first of the places that has
+// it; nil if none has.
 func (o *Owners) LoadReservations(ctx context.Context, sc store.Scope, places []string, id string) ([]byte, error) {
 	for _, place := range places {
 		item, there, err := o.Table.Get(ctx, heldKey(sc, place, id), true)
@@ -160,221 +154,4 @@ func (o *Owners) LoadReservations(ctx context.Context, sc store.Scope, places []
 		}
 	}
 	return nil, nil
-}
-
-// Memory stores the signed reasoning that precedes tool calls, for clients that keep to the
-// strict OpenAI schema and so cannot return it. Providers reject a conversation without it. It
-// is stored in the process and, sealed, in the store, because the next turn may reach another
-// process.
-type Memory struct {
-	now   func() time.Time
-	table store.Table
-	seal  seal.Sealer
-
-	mu   sync.Mutex
-	mine map[memoryKey]remembered
-}
-
-type memoryKey struct {
-	scope store.Scope
-	call  string
-}
-
-type remembered struct {
-	parts []chat.Part
-	until time.Time
-}
-
-const (
-	rememberFor  = 24 * time.Hour
-	maxInMemory  = 4096
-	maxSignedRow = 256 << 10
-
-	// MaxOutput is the maximum size in bytes of output items that are stored.
-	MaxOutput = maxSignedRow
-)
-
-// New returns a Memory with its rows in a table.
-func New(now func() time.Time, t store.Table, s seal.Sealer) *Memory {
-	return &Memory{now: now, table: t, seal: s, mine: make(map[memoryKey]remembered)}
-}
-
-func signedKey(sc store.Scope, call string) store.Key {
-	return sc.Partition("SIGNED").Key(call)
-}
-
-func (k memoryKey) binding() seal.Binding {
-	row := signedKey(k.scope, k.call)
-	return seal.Binding{Org: k.scope.Org, Table: string(store.Usage), PK: row.PK(), SK: row.SK()}
-}
-
-// Put stores the reasoning that precedes one tool call.
-func (m *Memory) Put(ctx context.Context, sc store.Scope, s chat.Signed) error {
-	k := memoryKey{sc, s.ToolCallID}
-	until := m.now().Add(rememberFor)
-	m.mu.Lock()
-	if len(m.mine) >= maxInMemory {
-		clear(m.mine)
-	}
-	m.mine[k] = remembered{s.Parts, until}
-	m.mu.Unlock()
-	plain, err := json.Marshal(s.Parts)
-	if err != nil || len(plain) > maxSignedRow {
-		return err
-	}
-	sealed, err := m.seal.Seal(ctx, k.binding(), plain)
-	if err != nil {
-		return err
-	}
-	return m.table.Put(ctx, store.Row{Key: signedKey(sc, s.ToolCallID), Item: store.Item{"sealed": sealed}, Expires: until})
-}
-
-// Get returns the reasoning that precedes one tool call; nil if there is none.
-func (m *Memory) Get(ctx context.Context, sc store.Scope, call string) ([]chat.Part, error) {
-	k := memoryKey{sc, call}
-	m.mu.Lock()
-	r, ok := m.mine[k]
-	m.mu.Unlock()
-	if ok && m.now().Before(r.until) {
-		return r.parts, nil
-	}
-	item, ok, err := m.table.Get(ctx, signedKey(sc, call), false)
-	if err != nil || !ok {
-		return nil, err
-	}
-	plain, err := m.seal.Open(ctx, k.binding(), item.Bytes("sealed"))
-	if err != nil {
-		return nil, err
-	}
-	var parts []chat.Part
-	return parts, json.Unmarshal(plain, &parts)
-}
-
-// outputKey separates stored output from reasoning, which has rows named by call ids.
-const outputKey = "output:"
-
-// PutOutput stores the output items of a translated response, a JSON array, for 24 hours. id is
-// that of the response. Output above 256 KiB is not stored: clients must send its items
-// completely.
-func (m *Memory) PutOutput(ctx context.Context, sc store.Scope, id string, items []byte) error {
-	if len(items) > MaxOutput {
-		return nil
-	}
-	k := memoryKey{sc, outputKey + id}
-	sealed, err := m.seal.Seal(ctx, k.binding(), items)
-	if err != nil {
-		return err
-	}
-	return m.table.Put(ctx, store.Row{Key: signedKey(sc, k.call), Item: store.Item{"sealed": sealed}, Expires: m.now().Add(rememberFor)})
-}
-
-// inputKey separates the input of translated requests.
-const inputKey = "input:"
-
-// maxTurns limits the responses of one conversation that is stored.
-const maxTurns = 512
-
-// turnsAtOnce limits the responses that are read together, each with its input: 8 MiB.
-const turnsAtOnce = 16
-
-// exchanged is the row of a request: its input, and the ids of the responses before, oldest first.
-type exchanged struct {
-	Before []string        `json:"before"`
-	Input  json.RawMessage `json:"input"`
-}
-
-// StoresInput reports whether PutInput stores an input.
-func StoresInput(before []string, items []byte) bool {
-	return items != nil && len(items) <= maxSignedRow && len(before) <= maxTurns
-}
-
-// PutInput stores the input of a translated response, for requests that continue it; see
-// PutOutput for its limits. before are the ids of the responses before.
-func (m *Memory) PutInput(ctx context.Context, sc store.Scope, id string, before []string, items []byte) error {
-	if !StoresInput(before, items) {
-		return nil
-	}
-	plain, err := json.Marshal(exchanged{before, items})
-	if err != nil {
-		return err
-	}
-	k := memoryKey{sc, inputKey + id}
-	sealed, err := m.seal.Seal(ctx, k.binding(), plain)
-	if err != nil {
-		return err
-	}
-	return m.table.Put(ctx, store.Row{Key: signedKey(sc, k.call), Item: store.Item{"sealed": sealed}, Expires: m.now().Add(rememberFor)})
-}
-
-// Conversation returns the items up to a translated response and with it, and the ids of its
-// responses, oldest first. Both are nil if a part of it is not stored. Of a conversation of more
-// than most bytes only so much is read, and returned, that it is seen to be too long.
-func (m *Memory) Conversation(ctx context.Context, sc store.Scope, id string, most int) (items []byte, responses []string, err error) {
-	row, ok, err := m.table.Get(ctx, signedKey(sc, inputKey+id), true)
-	if err != nil || !ok {
-		return nil, nil, err
-	}
-	last, err := m.exchanged(ctx, memoryKey{sc, inputKey + id}, row)
-	if err != nil {
-		return nil, nil, err
-	}
-	responses = append(last.Before, id)
-	all := []byte{'['}
-	add := func(list []byte) {
-		if list = bytes.TrimSpace(list); len(list) > 2 {
-			if len(all) > 1 {
-				all = append(all, ',')
-			}
-			all = append(all, list[1:len(list)-1]...)
-		}
-	}
-	for some := range slices.Chunk(responses, turnsAtOnce) {
-		var keys []store.Key
-		for _, id := range some {
-			keys = append(keys, signedKey(sc, inputKey+id), signedKey(sc, outputKey+id))
-		}
-		rows, err := m.table.GetMany(ctx, keys)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, id := range some {
-			in, out := rows[signedKey(sc, inputKey+id)], rows[signedKey(sc, outputKey+id)]
-			if in == nil || out == nil {
-				return nil, nil, nil
-			}
-			x, err := m.exchanged(ctx, memoryKey{sc, inputKey + id}, in)
-			if err != nil {
-				return nil, nil, err
-			}
-			output, err := m.seal.Open(ctx, memoryKey{sc, outputKey + id}.binding(), out.Bytes("sealed"))
-			if err != nil {
-				return nil, nil, err
-			}
-			add(x.Input)
-			add(output)
-		}
-		if len(all) > most {
-			break
-		}
-	}
-	return append(all, ']'), responses, nil
-}
-
-func (m *Memory) exchanged(ctx context.Context, k memoryKey, row store.Item) (x exchanged, err error) {
-	plain, err := m.seal.Open(ctx, k.binding(), row.Bytes("sealed"))
-	if err == nil {
-		err = json.Unmarshal(plain, &x)
-	}
-	return x, err
-}
-
-// Output returns the output items that PutOutput stored; nil if there are none. The next turn of a
-// tool loop follows within milliseconds, so the read is consistent.
-func (m *Memory) Output(ctx context.Context, sc store.Scope, id string) ([]byte, error) {
-	k := memoryKey{sc, outputKey + id}
-	item, ok, err := m.table.Get(ctx, signedKey(sc, k.call), true)
-	if err != nil || !ok {
-		return nil, err
-	}
-	return m.seal.Open(ctx, k.binding(), item.Bytes("sealed"))
 }

@@ -79,7 +79,8 @@ func (p *Plan) resolve(from *Sources) error {
 
 // configName returns the config of the request, its text or its id or slug: the request's own, else
 // the key's default, else the workspace's for user keys, else its default config; empty if there
-// is none.
+// is none. A user key that was created without a config has stored the workspace's config for user
+// keys of that time as its default.
 func (p *Plan) configName() string {
 	ws := p.Req.WS
 	switch sent := strings.TrimSpace(p.Req.Headers.Config); {

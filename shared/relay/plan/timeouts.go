@@ -169,11 +169,11 @@ func (p *AttemptTimeouts) TimeoutFault() *fault.Fault {
 	}
 	switch p.watch.late.Load() {
 	case lateHead:
-		return fault.Newf(fault.RequestTimeout, "x-gateway-request-timeout", "Request exceeded the timeout sent in the request: %dms", p.head.Milliseconds())
+		return fault.Newf(fault.RequestTimeout, "x-gateway-request-timeout", "The response did not begin within the request timeout (that header, or request_timeout of the config): %dms", p.head.Milliseconds())
 	case lateFirstToken:
-		return fault.Newf(fault.RequestTimeout, "x-gateway-first-token-timeout", "The first content of the stream did not arrive within the first token timeout: %dms", p.firstToken.Milliseconds())
+		return fault.Newf(fault.RequestTimeout, "x-gateway-first-token-timeout", "The first content of the stream did not arrive within the first token timeout (that header, or first_token_timeout of the config): %dms", p.firstToken.Milliseconds())
 	case lateIdle:
-		return fault.Newf(fault.RequestTimeout, "x-gateway-stream-idle-timeout", "The stream was silent for longer than the idle timeout: %dms", p.idle.Milliseconds())
+		return fault.Newf(fault.RequestTimeout, "x-gateway-stream-idle-timeout", "The stream was silent for longer than the idle timeout (that header, or stream_idle_timeout of the config): %dms", p.idle.Milliseconds())
 	}
 	return nil
 }

@@ -199,7 +199,7 @@ func (p *plainer) apply(to *Target, now func() time.Time) {
 
 // StoreReasoning stores the signed reasoning of a response for a client that cannot return it.
 func (tg *Target) StoreReasoning(signed []chat.Signed) {
-	if !tg.Strict() || tg.SameDialect() && !tg.Choice.omitsReasoning {
+	if !tg.StrictOpenAI() || tg.SameDialect() && !tg.Choice.omitsReasoning {
 		return
 	}
 	for _, s := range signed {
@@ -222,7 +222,7 @@ func (tg *Target) LoadReasoning(toolCallID string) []chat.Part {
 // and the client has not returned.
 func Restore(tg *Target, body []byte) []byte {
 	client, ok := tg.Req.Route.Client.(chat.Restorer)
-	if !ok || !tg.Strict() {
+	if !ok || !tg.StrictOpenAI() {
 		return body
 	}
 	body, tg.Choice.omitsReasoning = client.Restore(body, &tg.Choice.Traits, tg.LoadReasoning)

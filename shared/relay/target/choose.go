@@ -232,7 +232,7 @@ func speak(tg *Target) error {
 	tg.Choice.Op, tg.Choice.Traits = op, tg.Choice.Target.TraitsFor(tg.Req.Ctx, tg.Choice.Model)
 	tg.Deps.plainer.apply(tg, tg.Req.Now)
 	tg.Choice.Upstream = tg.Choice.Target.UpstreamModel(tg.Choice.Model)
-	tg.Loss.Strict, tg.Loss.StrictResponse = tg.Req.Headers.NoLoss, tg.Strict()
+	tg.Loss.Strict, tg.Loss.StrictResponse = tg.Req.Headers.StrictTranslation, tg.StrictOpenAI()
 	if err := inlineItems(tg); err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func pass(tg *Target) error {
 // speakOperation determines how the target accepts an operation that is not a conversation: in
 // the client's own format, or by a translator.
 func speakOperation(tg *Target) error {
-	tg.Loss.Strict, tg.Loss.StrictResponse = tg.Req.Headers.NoLoss, false
+	tg.Loss.Strict, tg.Loss.StrictResponse = tg.Req.Headers.StrictTranslation, false
 	if tg.Req.Route.Operation == provider.GeminiCountTokens && tg.Choice.Target.Provider.ID == "google" && tg.Choice.Model == tg.Body.ID {
 		return pass(tg)
 	}

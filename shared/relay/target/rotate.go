@@ -39,8 +39,8 @@ func rotated(tg *Target, s *saved.Provider, opened *saved.OpenCredential) (*prov
 // CredentialAnswered records the status of a response for the target's credential.
 //
 // A 401 alone is not recorded: a caller can cause one with a header, or with a path that
-// needs another kind of key, and every credential of the list would be left out for
-// everybody. It is recorded once another credential was accepted for the same request.
+// needs another kind of key, and every credential of the list would become unusable for
+// all callers. It is recorded once another credential was accepted for the same request.
 func CredentialAnswered(tg *Target, status int, h http.Header) {
 	if status == http.StatusUnauthorized {
 		tg.CredentialRefused()

@@ -19,7 +19,7 @@ func TestLeavesAndHeadersHaveNoUnknownMembers(t *testing.T) {
 		known string
 	}{
 		{route.Leaf{}, "Path Name Weight Slug Provider APIKey Fields Passthrough PromptID Model DefaultModel Retry Cache PromptCache Breaker Timeout FirstToken Idle Hold CustomHost Forward Lenient Input Output Compiled FetchIntegrated edits"},
-		{admission.Headers{}, "TraceID SpanID ParentSpanID SpanName Traced Sampled named Session Agent ParentAgent Provider VirtualKey Config CustomHost Timeout Lenient NoBodies NoLoss Forward Sensitive Metadata"},
+		{admission.Headers{}, "TraceID SpanID ParentSpanID SpanName Traced Sampled named Session Agent ParentAgent Provider VirtualKey Config CustomHost Timeout Lenient NoBodies StrictTranslation Forward Sensitive Metadata"},
 	} {
 		typ := reflect.TypeOf(c.of)
 		for i := range typ.NumField() {

@@ -133,9 +133,10 @@ func (tg *Target) InPath() bool {
 	return tg.Req.Route.InPath || tg.native != nil && tg.native.InPath
 }
 
-// Strict reports whether the response must keep to the OpenAI schema.
-func (tg *Target) Strict() bool {
-	return tg.Req.Route.Passed() != nil || !tg.Req.Headers.Lenient && !tg.Choice.lenient // other dialects have no extensions
+// StrictOpenAI reports whether the response must keep to the OpenAI schema, without the gateway's
+// extensions. It is true for native routes, whose formats have no extensions.
+func (tg *Target) StrictOpenAI() bool {
+	return tg.Req.Route.Passed() != nil || !tg.Req.Headers.Lenient && !tg.Choice.lenient
 }
 
 // SameDialect reports whether the bytes can be forwarded.
@@ -150,7 +151,7 @@ func (tg *Target) SameDialect() bool {
 func (tg *Target) TranslatorRequest() *chat.TranslatorRequest {
 	return &chat.TranslatorRequest{
 		Body: tg.Body.In, Model: tg.Choice.Upstream, Operation: string(tg.Choice.Op), Traits: &tg.Choice.Traits, Loss: &tg.Loss, Field: tg.Choice.Target.Field,
-		ID: tg.Req.ULID, Created: tg.Req.StartTime.Unix(), ProviderName: tg.Choice.Target.Provider.ID, Strict: tg.Strict(),
+		ID: tg.Req.ULID, Created: tg.Req.StartTime.Unix(), ProviderName: tg.Choice.Target.Provider.ID, Strict: tg.StrictOpenAI(),
 	}
 }
 
@@ -294,7 +295,7 @@ func (n Names) WithModel(model string) Names {
 // Options returns what dialects write a response with. The result is valid until the next call.
 func Options(tg *Target) *chat.Options {
 	tg.options = chat.Options{
-		Strict: tg.Strict(), IncludeUsage: tg.WantUsage, Model: tg.Choice.Model, ID: tg.Req.ULID,
+		Strict: tg.StrictOpenAI(), IncludeUsage: tg.WantUsage, Model: tg.Choice.Model, ID: tg.Req.ULID,
 		Created: tg.Req.StartTime.Unix(), ProviderName: tg.Choice.Names.Provider, Request: tg.Decoded,
 	}
 	if tg.Choice.Dialect != nil {

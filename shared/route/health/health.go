@@ -73,10 +73,10 @@ func Judge(calls []Call, now time.Time) State {
 	return s
 }
 
-// judge is the state that some calls show, without the time since when.
+// judge returns the state that some calls show, without the time since when.
 func judge(calls []Call, now time.Time) State {
 	s := State{Status: Healthy}
-	row, slow, timed := 0, 0, 0
+	inARow, slow, timed := 0, 0, 0
 	var sum time.Duration
 	var last *Call // that failed
 	for i := range calls {
@@ -86,10 +86,10 @@ func judge(calls []Call, now time.Time) State {
 		}
 		s.Calls++
 		if c.failed() {
-			s.Failures, row, last = s.Failures+1, row+1, c
+			s.Failures, inARow, last = s.Failures+1, inARow+1, c
 			continue
 		}
-		row = 0
+		inARow = 0
 		sum += c.Latency
 		timed++
 	}
@@ -102,9 +102,9 @@ func judge(calls []Call, now time.Time) State {
 		}
 	}
 	switch {
-	case row >= streak || s.Calls >= enough && 2*s.Failures > s.Calls:
+	case inARow >= streak || s.Calls >= enough && 2*s.Failures > s.Calls:
 		s.Status = Unhealthy
-	case row > 0 || s.Calls >= enough && 10*s.Failures > s.Calls:
+	case inARow > 0 || s.Calls >= enough && 10*s.Failures > s.Calls:
 		s.Status = Degraded
 	case slow > 1:
 		s.Status, s.Cause = Degraded, fmt.Sprintf("%d of %d calls took more than %d times the mean", slow, s.Calls, slowness)

@@ -52,7 +52,7 @@ type try struct {
 	path string
 }
 
-// walk gives the targets in their order, or the reason why there are none.
+// walk returns the targets in their order, or the reason why there are none.
 func (r *Run) walk(ctx context.Context, c *course, p *past) (tried []try, open string, err error) {
 	rec := c.rec
 	w := r.q.Config.Tree.Start(route.Context{Metadata: rec.Metadata, Params: p.param, Path: rec.Path, Breakers: p, Earlier: p, Measures: r.measures(ctx, c)})
@@ -194,7 +194,7 @@ func (r *Run) callTarget(ctx context.Context, c *course, t try, used pricing.Usa
 	return nil
 }
 
-// past answers the questions of a walk from a record.
+// past repeats the decisions of a traversal from its record.
 type past struct {
 	rec     *usage.Record
 	body    []byte // the client's body; empty: not read, or not stored

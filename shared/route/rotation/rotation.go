@@ -1,7 +1,8 @@
 // Package rotation chooses among the credentials of an integration.
 //
 // Pick draws by weight among the usable credentials. A credential that its provider rejected
-// with 401 is unusable until it was tested again: this is stored, so that all processes apply it
+// with 401 is unusable until it was tested again, if another credential was accepted for the same
+// request: a 401 of all may be the caller's fault. This is stored, so that all processes apply it
 // within a second, and shown by the health of providers. After a 429 a credential rests for the
 // provider's Retry-After, or for 1 s, doubled with every further 429 up to a minute; this is
 // local to each process. While all usable credentials rest, the one with the shortest rest is

@@ -95,7 +95,7 @@ func (ch *Change) details() (bad []fault.Detail) {
 		if len(retained) > 0 {
 			slices.Sort(retained)
 			list := strings.Join(slices.Compact(retained), ", ")
-			bad = append(bad, fault.Detail{Field: a.Field, Message: fmt.Sprintf("decides where the stored %s is sent; send %s again in the same call, or null to remove it", list, list)})
+			bad = append(bad, fault.Detail{Field: a.Field, Message: fmt.Sprintf("decides to which host the stored %s is sent; to change it, send %s again in the same call, or null to remove it", list, list)})
 		}
 	}
 	if ch.By.Reads {

@@ -21,8 +21,8 @@ type Context struct {
 	Measures *Measures                                 // nil: figures are unknown
 }
 
-// EarlierDecisions are the decisions by weight of an earlier request, by the paths of strategies, for a
-// walk that repeats it.
+// EarlierDecisions are the decisions by weight of an earlier request, by the paths of strategies,
+// for a traversal that repeats it.
 type EarlierDecisions interface {
 	// Number is the number that was drawn at a path, or a substitute, in place of Random.
 	Number(path string) uint32
@@ -48,15 +48,15 @@ type Outcome struct {
 	Latency time.Duration
 }
 
-// Traversal is one request's way through a tree. It must not be used by several goroutines at
+// Traversal is the state of one request in a tree. It must not be used by several goroutines at
 // once.
 type Traversal struct {
 	tree        *Tree
 	ctx         Context
-	stack       []frame // the strategies that the walk is inside of
+	stack       []frame // the strategies that the traversal is inside of
 	frames      [4]frame
 	at          *node // the leaf that was given last
-	probe       bool  // the walk has claimed its probe
+	probe       bool  // the traversal has claimed its probe
 	started     bool
 	done        bool
 	pending     []claim // claims with pending responses
@@ -72,32 +72,33 @@ type Traversal struct {
 	skips    []usage.Skip
 }
 
-// claim is a node of the tree, and whether the walk has claimed its probe.
+// claim is a node of the tree, and whether the traversal has claimed its probe: the one request
+// that tests whether a half-open circuit may close.
 type claim struct {
 	n     *node
 	probe bool
 }
 
-// frame is a strategy that the walk is inside of.
+// frame is a strategy that the traversal is inside of.
 type frame struct {
 	n          *node
-	probe      bool    // the walk has claimed the probe of n itself
+	probe      bool    // the traversal has claimed the probe of n itself
 	candidates []*node // of a fallback, in order
 	at         int
 	bypass     bool // no candidate is healthy: breakers are ignored
 }
 
-// maxStates bounds the breaker states and skips that one walk records.
+// maxStates bounds the breaker states and skips that one traversal records.
 const maxStates = 100
 
-// Start begins a walk.
+// Start begins a traversal.
 func (t *Tree) Start(ctx Context) *Traversal {
 	w := new(Traversal)
 	t.StartIn(w, ctx)
 	return w
 }
 
-// StartIn is Start in memory of the caller, which no other walk may use any more.
+// StartIn is Start in memory of the caller, which no other traversal may use any more.
 func (t *Tree) StartIn(w *Traversal, ctx Context) {
 	*w = Traversal{tree: t, ctx: ctx}
 	w.stack = w.frames[:0]
@@ -190,7 +191,7 @@ func (w *Traversal) End() {
 	}
 }
 
-// unwind releases the probes of all strategies and ends the walk.
+// unwind releases the probes of all strategies and ends the traversal.
 func (w *Traversal) unwind() {
 	for i := range w.stack {
 		w.giveBack(w.stack[i].n, w.stack[i].probe)
@@ -231,7 +232,7 @@ func (n *node) stops(o Outcome) bool {
 	return o.Status >= 200 && o.Status <= 299
 }
 
-// following gives the next candidate of a fallback that may be tried.
+// following returns the next candidate of a fallback that may be tried.
 func (w *Traversal) following(f *frame) (*node, bool) {
 	for f.at+1 < len(f.candidates) {
 		f.at++
@@ -245,7 +246,7 @@ func (w *Traversal) following(f *frame) (*node, bool) {
 	return nil, false
 }
 
-// descend goes down from n to a leaf. probe: the probe of n was claimed.
+// descend chooses from n down to a leaf. probe: the probe of n was claimed.
 func (w *Traversal) descend(n *node, probe bool) (*Leaf, *fault.Fault) {
 	for n.leaf == nil {
 		next, nextProbe, f := w.choose(n, probe)
