@@ -17,6 +17,11 @@ type Admission struct {
 	mu     sync.Mutex
 	calls  []*counted
 	tokens []*counted
+
+	// Memory of calls, for the usual number of subjects.
+	subjects [2]*Subject
+	few      [2]*counted
+	own      [1]counted
 }
 
 // Admit counts one request; see rates.Admit.
@@ -32,7 +37,7 @@ func (l *Ledger) Admit(ctx context.Context, caller string, subjects []*Subject) 
 // each other's last place: then fewer than M are admitted, never more. If the store is
 // unavailable, requests are admitted and reported to Hooks.FailedOpen. Subjects without
 // rates cost nothing. caller identifies who shares a subject's rates with others; see
-// fair.go.
+// fair.
 func (l *rates) Admit(ctx context.Context, caller string, subjects []*Subject) (*Admission, error) {
 	limited := false
 	for _, s := range subjects {
@@ -41,55 +46,59 @@ func (l *rates) Admit(ctx context.Context, caller string, subjects []*Subject) (
 	if !limited {
 		return nil, nil
 	}
-	a := &Admission{l: l, tokened: inOrder(subjects, func(s *Subject) bool { return s.derive().tokens })}
-	var err error
-	a.calls, err = l.takeAll(ctx, caller, inOrder(subjects, func(s *Subject) bool { return s.derive().calls }), Requests, 1)
-	if err != nil {
+	a := &Admission{l: l, tokened: inOrder(nil, subjects, func(s *Subject) bool { return s.derive().tokens })}
+	a.calls = a.few[:0]
+	for i, s := range inOrder(a.subjects[:0], subjects, func(s *Subject) bool { return s.derive().calls }) {
+		if i < len(a.own) {
+			a.calls = append(a.calls, a.own[i].of(s))
+		} else {
+			a.calls = append(a.calls, new(counted).of(s))
+		}
+	}
+	if err := l.takeAll(ctx, caller, a.calls, Requests, 1); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-// takeAll counts against every subject or none.
-func (l *rates) takeAll(ctx context.Context, caller string, subjects []*Subject, m Measure, want int64) ([]*counted, error) {
-	for _, s := range subjects { // a limit of 0 blocks without a store operation
-		counts := s.derive().counts
+// takeAll counts against every subject or none. What could not be counted, since the store is
+// unavailable, becomes nil.
+func (l *rates) takeAll(ctx context.Context, caller string, all []*counted, m Measure, want int64) error {
+	for _, h := range all { // a limit of 0 blocks without a store operation
+		counts := h.subject.derive().counts
 		for i := range counts {
 			if n := &counts[i]; n.Type == m && n.Value == 0 {
-				return nil, l.rateFault(s, n, n.unit.window(l.clock().Unix()))
+				return l.rateFault(h.subject, n, n.unit.window(l.clock().Unix()))
 			}
 		}
 	}
-	helds := make([]*counted, len(subjects))
 	if l.turns {
-		for i, s := range subjects {
-			helds[i] = l.take(ctx, s, caller, m, want)
+		for _, h := range all {
+			l.take(ctx, h, caller, m, want)
 		}
 	} else {
-		l.each(len(subjects), func(i int) { helds[i] = l.take(ctx, subjects[i], caller, m, want) })
+		l.each(len(all), func(i int) { l.take(ctx, all[i], caller, m, want) })
 	}
 	var refusal error
-	for i, h := range helds {
-		err := h.err
-		if err == nil {
+	for i, h := range all {
+		if h.err == nil {
 			continue
 		}
-		helds[i] = nil
-		if f := (*fault.Fault)(nil); errors.As(err, &f) {
+		all[i] = nil
+		if f := (*fault.Fault)(nil); errors.As(h.err, &f) {
 			if refusal == nil {
 				refusal = f
 			}
 		} else if ctx.Err() != nil {
 			refusal = fault.Unavailable(ctx.Err())
 		} else if l.hooks.FailedOpen != nil {
-			l.hooks.FailedOpen(ctx, subjects[i], err)
+			l.hooks.FailedOpen(ctx, h.subject, h.err)
 		}
 	}
 	if refusal != nil {
-		l.giveAll(ctx, helds, 0)
-		return nil, refusal
+		l.giveAll(ctx, all, 0)
 	}
-	return helds, nil
+	return refusal
 }
 
 // giveAll gives back; after a failure a count is too high until its window ends.
@@ -116,11 +125,14 @@ func (a *Admission) ReserveTokens(ctx context.Context, bound int64) error {
 	if a.tokens != nil {
 		return nil
 	}
-	helds, err := a.l.takeAll(ctx, "", a.tokened, Tokens, max(bound, 1))
-	if err != nil {
+	all := make([]*counted, len(a.tokened))
+	for i, s := range a.tokened {
+		all[i] = new(counted).of(s)
+	}
+	if err := a.l.takeAll(ctx, "", all, Tokens, max(bound, 1)); err != nil {
 		return err
 	}
-	a.tokens = helds
+	a.tokens = all
 	return nil
 }
 

@@ -95,10 +95,11 @@ func (l *Ledger) hold(ctx context.Context, p *part, request string, until time.T
 		if !open || repairing(stored) || bytes.Equal(stored, value) {
 			return nil // repair was faster and charges the bound, or it is written
 		}
-		if p.entry, err = decodeEntry(stored); err != nil { // an earlier raise without a response
+		known, err := decodeEntry(stored) // as an earlier raise without a response left it
+		if err != nil {
 			return err
 		}
-		p.value = stored
+		p.entry, p.value = known, stored
 	}
 	return store.ErrContended
 }

@@ -161,7 +161,9 @@ func entryDue(b []byte) int64 {
 func newEntryID() string {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], rand.Uint64())
-	return base64.RawURLEncoding.EncodeToString(b[:6])
+	var text [8]byte
+	base64.RawURLEncoding.Encode(text[:], b[:6])
+	return string(text[:])
 }
 
 // settlement encodes the Entry of a usage.Settle: the entry's id, its tokens and
@@ -199,6 +201,12 @@ func parseSettlement(s usage.Settle) (key store.Key, id string, a amounts, err e
 		}
 	}
 	return store.RawKey(s.PK, f[3]), f[0], a, nil
+}
+
+// entryBytes returns the bytes of an entry as it is stored.
+func entryBytes(v store.Value) []byte {
+	b, _ := v.([]byte)
+	return b
 }
 
 func dueAt(now time.Time) int64 { return now.Add(SettleAfter).Unix() }

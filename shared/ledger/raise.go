@@ -47,10 +47,10 @@ func raise(l *Ledger, ctx context.Context, p *part, request string, b Bound) err
 		}
 		u, e := raiseUpdate(p, more, beyond, now)
 		w := newWriting(p.key)
-		w.of(p)
+		w.opens(p, now)
 		u.Look = w.look
 		w.u = u
-		after, _, err := w.write(ctx, l.rows.spend, now)
+		after, _, err := w.write(ctx, l.rows.spend)
 		if err == nil {
 			p.entry, p.value, p.unsure = e, e.encode(), amounts{}
 			l.touched(ctx, p.key, after)
@@ -68,11 +68,12 @@ func raise(l *Ledger, ctx context.Context, p *part, request string, b Bound) err
 			}
 			return l.open(ctx, p, request, b, false)
 		}
-		if !bytes.Equal(stored, p.value) { // an earlier raise with a lost response
-			if p.entry, err = decodeEntry(stored); err != nil {
+		if !bytes.Equal(stored, entryBytes(p.value)) { // an earlier raise with a lost response
+			known, err := decodeEntry(stored)
+			if err != nil {
 				return err
 			}
-			p.value, p.unsure = stored, amounts{}
+			p.entry, p.value, p.unsure = known, stored, amounts{}
 			continue
 		}
 		row := p.key // gather moves money into the row that has the entry

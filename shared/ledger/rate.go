@@ -50,12 +50,19 @@ func (c *counter) current(now int64, it store.Item) int64 {
 
 // counted is what one subject counted for a request.
 type counted struct {
-	key   store.Key
-	slot  string // of the caller, in shared windows
-	holds []hold
-	err   error // why nothing was counted
+	subject *Subject
+	key     store.Key
+	slot    string // of the caller, in shared windows
+	holds   []hold
+	err     error // why nothing was counted
 
 	few [2]hold // memory of holds
+}
+
+// of makes h that of a subject.
+func (h *counted) of(s *Subject) *counted {
+	h.subject, h.key = s, s.derive().rate
+	return h
 }
 
 type hold struct {
@@ -72,13 +79,12 @@ type hold struct {
 // fails, the returned row shows which windows are full and which are to be rolled. If
 // callers share a window, the row that this process last read replaces the guess, and is
 // read again before a rejection.
-func (l *rates) take(ctx context.Context, s *Subject, caller string, m Measure, want int64) *counted {
-	h := &counted{key: s.derive().rate}
-	h.err = l.takeIn(ctx, h, s, caller, m, want)
-	return h
+func (l *rates) take(ctx context.Context, h *counted, caller string, m Measure, want int64) {
+	h.err = l.takeIn(ctx, h, caller, m, want)
 }
 
-func (l *rates) takeIn(ctx context.Context, h *counted, s *Subject, caller string, m Measure, want int64) error {
+func (l *rates) takeIn(ctx context.Context, h *counted, caller string, m Measure, want int64) error {
+	s := h.subject
 	c := s.derive()
 	h.holds = h.few[:0]
 	for i := range c.counts {
@@ -127,7 +133,7 @@ func (l *rates) takeIn(ctx context.Context, h *counted, s *Subject, caller strin
 		if fresh {
 			w.u.Look = nil
 		}
-		_, after, err := w.write(ctx, l.rate, now)
+		_, after, err := w.write(ctx, l.rate)
 		if err == nil {
 			if !fresh {
 				after = row

@@ -142,8 +142,8 @@ func repairSome(l *Ledger, ctx context.Context, key store.Key, row store.Item, d
 	w := newWriting(key)
 	u.Look = w.look
 	w.u = u
-	w.settle(&l.alarms, total)
-	after, _, err := w.write(ctx, l.rows.spend, l.base.clock())
+	w.settle(&l.alarms, nil, total)
+	after, _, err := w.write(ctx, l.rows.spend)
 	if _, changed := store.AsCondition(err); changed {
 		return 0, nil // another repair was faster
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +72,7 @@ type Reservation struct {
 	settled bool // Settle or Release was called: final is valid
 	held    bool // Hold was called: SettleHeld settles the entries
 	final   amounts
+	late    late // of the first settlement
 
 	// Memory of parts and errs, for the usual number of subjects.
 	own  [2]part
@@ -82,9 +84,9 @@ type Reservation struct {
 type part struct {
 	subject  *Subject
 	plan     *plan
-	key      store.Key // of the row that holds the entry
-	id       string    // of the entry; "" if none
-	value    []byte    // the entry as last written by this process
+	key      store.Key   // of the row that holds the entry
+	id       string      // of the entry; "" if none
+	value    store.Value // the entry as last written by this process, in bytes
 	entry    entry
 	turn     int     // of the next entry
 	unsure   amounts // possible additional amount of the entry: a raise with a lost response
@@ -134,10 +136,13 @@ func (l *Ledger) reservation(requestID string, subjects []*Subject) *Reservation
 	r := &Reservation{l: l, request: requestID}
 	now := l.base.clock()
 	r.parts = r.few[:0]
-	for i, s := range inOrder(subjects, func(s *Subject) bool { s.at(now); return s.derive().plan.any }) {
-		p := &part{}
+	var few [len(r.own)]*Subject
+	for i, s := range inOrder(few[:0], subjects, func(s *Subject) bool { s.at(now); return s.derive().plan.any }) {
+		var p *part
 		if i < len(r.own) {
 			p = &r.own[i]
+		} else {
+			p = &part{}
 		}
 		p.subject, p.plan = s, s.derive().plan
 		r.parts = append(r.parts, p)
@@ -196,18 +201,16 @@ func (r *Reservation) each(f func(*part) error) error {
 	} else {
 		r.l.base.each(len(r.parts), func(i int) { errs[i] = f(r.parts[i]) })
 	}
+	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+		return nil
+	}
 	var refused *fault.Fault
 	for _, err := range errs { // a rejection is more specific than a failed store
 		if errors.As(err, &refused) && refused.Code == fault.BudgetExhausted {
 			return refused
 		}
 	}
-	for _, err := range errs {
-		if err != nil {
-			return closed(err)
-		}
-	}
-	return nil
+	return closed(cmp.Or(errs...))
 }
 
 func (r *Reservation) priced(b Bound) error {
@@ -291,11 +294,11 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		}
 		now := l.base.clock()
 		e := entry{slots: p.plan.on(), due: dueAt(now), amounts: want, beyond: p.beyond(b, want), turn: p.turn, request: request}
-		id, value := newEntryID(), e.encode()
+		id, value := newEntryID(), store.Value(e.encode())
 		w := newWriting(p.key)
-		w.of(p)
+		w.opens(p, now)
 		openUpdate(&w.u, p, id, value, want, need, b.Assumed, now)
-		after, _, err := w.write(ctx, l.rows.spend, now)
+		after, _, err := w.write(ctx, l.rows.spend)
 		if err == nil {
 			p.id, p.value, p.entry, p.turn = id, value, e, p.turn+1
 			l.touched(ctx, p.key, after)
@@ -318,7 +321,7 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 	return store.ErrContended
 }
 
-func openUpdate(u *store.Update, p *part, id string, value []byte, want, need amounts, assumed bool, now time.Time) {
+func openUpdate(u *store.Update, p *part, id string, value store.Value, want, need amounts, assumed bool, now time.Time) {
 	entry := store.In(attrOpen, id)
 	u.Set = append(u.Set, store.Assign{Path: entry, Value: value})
 	u.If = append(u.If, store.IfEqual(attrPlan, p.plan.value), store.IfAtLeast(attrResets, now.Unix()+1), store.IfMissing(entry))

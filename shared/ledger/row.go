@@ -140,12 +140,15 @@ func (s *Subject) owner() store.Item {
 
 // glance is the relevant state of a row that a request has just written.
 type glance struct {
-	shards    int64 // of a head
-	several   bool  // the subject has further rows
-	open      int   // number of open entries
-	overdue   bool  // an entry is past due
-	overdrawn bool  // the available amount of a budget is negative
-	alert     bool  // an alert may be due
+	several   bool // the subject has further rows
+	overdrawn bool // the available amount of a budget is negative
+
+	// Of an update that opens or raises an entry.
+	shards  int64 // of a head
+	open    int   // number of open entries
+	overdue bool  // an entry is past due
+
+	alert bool // an alert may be due; of a settlement
 }
 
 // writing is an update of a row and the glance at its result, if it is a spend row.
@@ -154,11 +157,11 @@ type writing struct {
 	u     store.Update
 	after glance
 
-	plan    *plan         // that the row probably follows; nil if unknown
+	now     int64         // of an update that opens or raises an entry; otherwise 0
 	quiet   *atomic.Int64 // see compiled.quiet; nil if unknown
 	alerts  bool          // this is a settlement, and its alerts are needed
 	charged amounts       // the settlement's addition to the row's spending
-	now     int64
+	plan    *plan         // that the row probably follows; nil if unknown
 
 	look   func(store.Item) // see
 	set    [1 + numSlots]store.Assign
@@ -181,8 +184,7 @@ func newWriting(key store.Key) *writing {
 }
 
 // write executes the update. w must not be used afterwards.
-func (w *writing) write(ctx context.Context, t store.Table, now time.Time) (after glance, row store.Item, err error) {
-	w.now = now.Unix()
+func (w *writing) write(ctx context.Context, t store.Table) (after glance, row store.Item, err error) {
 	_, row, err = t.Update(ctx, w.u)
 	if err != nil { // the store may still use it
 		return glance{}, nil, err
@@ -190,33 +192,35 @@ func (w *writing) write(ctx context.Context, t store.Table, now time.Time) (afte
 	after = w.after
 	clear(w.u.Set) // release references
 	clear(w.u.If)
-	w.u, w.plan, w.quiet, w.alerts, w.after = store.Update{}, nil, nil, false, glance{}
+	w.u, w.plan, w.quiet, w.now, w.alerts, w.after = store.Update{}, nil, nil, 0, false, glance{}
 	writings.Put(w)
 	return after, row, nil
 }
 
-// of sets the cached state of the row of a part's entry.
-func (w *writing) of(p *part) {
-	w.plan = p.plan
+// opens marks an update that opens or raises the entry of a part.
+func (w *writing) opens(p *part, now time.Time) {
+	w.now = now.Unix()
 	if c := p.subject.derive(); p.key == c.head {
 		w.quiet = &c.quiet
 	}
 }
 
 // settle sets the update's addition to the row's spending. Nothing else makes an alert
-// due.
-func (w *writing) settle(l *alarms, charged amounts) {
-	w.alerts, w.charged = l.hooks.Alert != nil, charged
+// due. p is the plan that the row probably follows, if it is known.
+func (w *writing) settle(l *alarms, p *plan, charged amounts) {
+	w.plan, w.alerts, w.charged = p, l.hooks.Alert != nil, charged
 }
 
 func (w *writing) see(row store.Item) {
 	if row == nil {
 		return
 	}
-	open := row.Map(attrOpen)
-	w.after = glance{shards: row.Int(attrShards.Attr), open: len(open), several: !isHead(w.u.Key) || row.Int(attrRows.Attr) > 1}
-	w.after.overdue = w.overdue(open)
+	w.after = glance{several: !isHead(w.u.Key) || row.Int(attrRows.Attr) > 1}
 	w.after.overdrawn = w.after.several && overdrawn(row)
+	if w.now > 0 {
+		open := row.Map(attrOpen)
+		w.after.shards, w.after.open, w.after.overdue = row.Int(attrShards.Attr), len(open), w.overdue(open)
+	}
 	if !w.alerts {
 		return
 	}

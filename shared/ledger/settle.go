@@ -28,9 +28,13 @@ func (r *Reservation) settle(ctx context.Context, final amounts) error {
 		final = r.final
 	}
 	r.settled, r.final = true, final
-	late := detach(ctx)
-	defer late.end()
-	return settleParts(late, r, final)
+	to := &r.late
+	if to.caller != nil { // a store may still use it
+		to = new(late)
+	}
+	to.detach(ctx)
+	defer to.end()
+	return settleParts(to, r, final)
 }
 
 func settleParts(ctx context.Context, r *Reservation, final amounts) error {
@@ -114,23 +118,27 @@ const (
 
 // close removes an entry from its row and moves its money in the same update: the
 // reserved amount returns to available, the used amount is added to spent. p is the part
-// of the entry; nil if unknown.
-func (l *Ledger) close(ctx context.Context, p *part, key store.Key, id string, value []byte, actual amounts) (closing, error) {
-	for range attempts {
-		e, _, err := decodeNumbers(value)
-		if err != nil {
-			return entryAbsent, err
+// whose present entry it is; nil if unknown.
+func (l *Ledger) close(ctx context.Context, p *part, key store.Key, id string, value store.Value, actual amounts) (closing, error) {
+	for try := range attempts {
+		var of *plan
+		var e entry
+		if p != nil {
+			of, e = p.plan, p.entry
+		}
+		if p == nil || try > 0 {
+			var err error
+			if e, _, err = decodeNumbers(entryBytes(value)); err != nil {
+				return entryAbsent, err
+			}
 		}
 		if e.repairing {
 			return entryRepairs, nil
 		}
 		w := newWriting(key)
-		if p != nil {
-			w.of(p)
-		}
-		w.settle(&l.alarms, actual)
+		w.settle(&l.alarms, of, actual)
 		closeUpdate(&w.u, id, value, &e, actual)
-		after, _, err := w.write(ctx, l.rows.spend, l.base.clock())
+		after, _, err := w.write(ctx, l.rows.spend)
 		if err == nil {
 			l.alarms.alerts(ctx, key, after)
 			l.base.failed(ctx, "balance the rows of a budget", l.rows.level(ctx, key, after))
@@ -144,7 +152,7 @@ func (l *Ledger) close(ctx context.Context, p *part, key store.Key, id string, v
 		if !open {
 			return missing(failed.Current, id), nil
 		}
-		if bytes.Equal(stored, value) {
+		if bytes.Equal(stored, entryBytes(value)) {
 			return entryAbsent, nil
 		}
 		value = stored
@@ -152,7 +160,7 @@ func (l *Ledger) close(ctx context.Context, p *part, key store.Key, id string, v
 	return entryAbsent, store.ErrContended
 }
 
-func closeUpdate(u *store.Update, id string, value []byte, e *entry, actual amounts) {
+func closeUpdate(u *store.Update, id string, value store.Value, e *entry, actual amounts) {
 	u.Remove = append(u.Remove, store.In(attrOpen, id))
 	u.If = append(u.If, store.IfEqual(store.In(attrOpen, id), value))
 	for i := range actual {
@@ -228,7 +236,13 @@ type late struct {
 }
 
 func detach(ctx context.Context) *late {
-	return &late{caller: ctx, deadline: time.Now().Add(settleTime)}
+	c := new(late)
+	c.detach(ctx)
+	return c
+}
+
+func (c *late) detach(ctx context.Context) {
+	c.caller, c.deadline = ctx, time.Now().Add(settleTime)
 }
 
 // end releases the timer.
@@ -274,7 +288,7 @@ func (c *late) Value(key any) any {
 type doubtful struct {
 	key   store.Key
 	id    string
-	value []byte
+	value store.Value
 	entry entry
 	// forced marks an entry that was written for a charge; see open.
 	forced bool
@@ -302,7 +316,7 @@ func giveBack(l *Ledger, ctx context.Context, p *part) error {
 		if err != nil {
 			return err
 		}
-		if met == entryRepairs || met == entryRepaired || met == entryUnknown && entryPast(d.value, l.base.clock().Unix()) {
+		if met == entryRepairs || met == entryRepaired || met == entryUnknown && entryPast(entryBytes(d.value), l.base.clock().Unix()) {
 			p.settledByRepair(&d.entry)
 		}
 		p.lost = p.lost[1:]

@@ -69,6 +69,7 @@ type compiled struct {
 	rate   store.Key
 	head   store.Key
 	plan   *plan
+	rank   int                        // in the documented order
 	counts []counter                  // one per rate limit
 	calls  bool                       // any counter of requests
 	tokens bool                       // any counter of tokens
@@ -99,7 +100,7 @@ func (s *Subject) compile(now time.Time) *compiled {
 	if s.Bucket != "" {
 		bucket = segment(s.Bucket)
 	}
-	c := &compiled{rate: p.Key(bucket), head: p.Key(bucket, "0"), plan: newPlan(s.Budgets, s.Revision, now)}
+	c := &compiled{rate: p.Key(bucket), head: p.Key(bucket, "0"), plan: newPlan(s.Budgets, s.Revision, now), rank: rank(s.Kind)}
 	for i := range s.Budgets {
 		if u := &s.Budgets[i]; u.Raised(now) > 0 && (c.ends.IsZero() || u.ExtraUntil.Before(c.ends)) {
 			c.ends = u.ExtraUntil
@@ -161,28 +162,17 @@ func segment(id string) string {
 
 var escapes = strings.NewReplacer("%", "%25", "#", "%23", "\x00", "%00", "|", "%7C")
 
-// inOrder returns the subjects that pass keep, in the documented order.
-func inOrder(subjects []*Subject, keep func(*Subject) bool) []*Subject {
-	n := 0
+// inOrder appends the subjects that pass keep to dst, which is empty, in the documented order.
+func inOrder(dst, subjects []*Subject, keep func(*Subject) bool) []*Subject {
 	for _, s := range subjects {
 		if s != nil && keep(s) {
-			n++
+			dst = append(dst, s)
 		}
 	}
-	if n == 0 {
-		return nil
+	if len(dst) > 1 {
+		slices.SortStableFunc(dst, func(a, b *Subject) int { return cmp.Compare(a.derive().rank, b.derive().rank) })
 	}
-	out := make([]*Subject, 0, n)
-	for _, s := range subjects {
-		if s != nil && keep(s) {
-			out = append(out, s)
-		}
-	}
-	if n == 1 {
-		return out
-	}
-	slices.SortStableFunc(out, func(a, b *Subject) int { return cmp.Compare(rank(a.Kind), rank(b.Kind)) })
-	return out
+	return dst
 }
 
 func rank(k Kind) int {

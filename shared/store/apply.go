@@ -7,15 +7,15 @@ import (
 
 // Satisfies evaluates conditions on a row; item is nil when the row does not exist.
 func Satisfies(conds []Cond, item Item) bool {
-	for _, c := range conds {
-		if !c.holds(item) {
+	for i := range conds {
+		if !conds[i].holds(item) {
 			return false
 		}
 	}
 	return true
 }
 
-func (c Cond) holds(item Item) bool {
+func (c *Cond) holds(item Item) bool {
 	switch c.Op {
 	case ItemAbsent:
 		return item == nil

@@ -91,10 +91,20 @@ func validateName(name string) error {
 	case "pk", "sk", "expires":
 		return invalid("the attribute name %s is reserved", name)
 	}
-	if !utf8.ValidString(name) {
+	if !validText(name) {
 		return invalid("an attribute name that is not UTF-8")
 	}
 	return nil
+}
+
+// validText is utf8.ValidString, faster for the short names of attributes.
+func validText(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return utf8.ValidString(s)
+		}
+	}
+	return true
 }
 
 func validateValue(name string, v Value) error {
@@ -138,7 +148,8 @@ func (u *Update) Validate() error {
 	if err := u.validatePaths(); err != nil {
 		return err
 	}
-	for _, a := range u.Set {
+	for i := range u.Set {
+		a := &u.Set[i]
 		var err error
 		if a.Path.Key == "" {
 			err = validateValue(a.Path.Attr, a.Value)
@@ -155,32 +166,34 @@ func (u *Update) Validate() error {
 // validatePaths compares the few paths pairwise: two changes must not overlap.
 func (u *Update) validatePaths() error {
 	n := len(u.Set) + len(u.Add) + len(u.Remove)
-	at := func(i int) Path {
+	at := func(i int) *Path {
 		switch {
 		case i < len(u.Set):
-			return u.Set[i].Path
+			return &u.Set[i].Path
 		case i < len(u.Set)+len(u.Add):
-			return u.Add[i-len(u.Set)].Path
+			return &u.Add[i-len(u.Set)].Path
 		default:
-			return u.Remove[i-len(u.Set)-len(u.Add)]
+			return &u.Remove[i-len(u.Set)-len(u.Add)]
 		}
 	}
 	if n > MaxPaths {
 		return invalid("%d paths in one update; at most %d are allowed", n, MaxPaths)
 	}
 	if n > 16 {
-		return validateManyPaths(n, at)
+		return validateManyPaths(n, func(i int) Path { return *at(i) })
 	}
+	var paths [16]*Path
 	for i := range n {
 		p := at(i)
 		if err := p.validate(); err != nil {
 			return err
 		}
-		for j := range i {
-			if q := at(j); q.Attr == p.Attr && (q.Key == p.Key || q.Key == "" || p.Key == "") {
+		for _, q := range paths[:i] {
+			if q.Attr == p.Attr && (q.Key == p.Key || q.Key == "" || p.Key == "") {
 				return invalid("two changes of %q in one update", p.Attr)
 			}
 		}
+		paths[i] = p
 	}
 	return nil
 }
@@ -205,8 +218,8 @@ func validateManyPaths(n int, at func(int) Path) error {
 	return nil
 }
 
-func (p Path) validate() error {
-	if !utf8.ValidString(p.Key) {
+func (p *Path) validate() error {
+	if !validText(p.Key) {
 		return invalid("a key of map %q is not UTF-8", p.Attr)
 	}
 	return validateName(p.Attr)
@@ -218,7 +231,8 @@ func ValidateConds(conds []Cond) error {
 	if len(conds) > MaxConds {
 		return invalid("%d conditions; at most %d are allowed", len(conds), MaxConds)
 	}
-	for _, c := range conds {
+	for i := range conds {
+		c := &conds[i]
 		if c.Op == ItemAbsent || c.Op == ItemPresent {
 			continue
 		}
@@ -232,7 +246,7 @@ func ValidateConds(conds []Cond) error {
 	return nil
 }
 
-func (c Cond) validateOperand() error {
+func (c *Cond) validateOperand() error {
 	switch c.Op {
 	case Absent, Present:
 		return nil

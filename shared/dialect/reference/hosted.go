@@ -2,6 +2,7 @@ package reference
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,17 +35,13 @@ var hostedKeys = map[string]bool{
 // around are the canonical keys of objects, or lists of them, that hold requests or their tools.
 var around = map[string]bool{"toolconfig": true, "requests": true, "request": true, "params": true, "session": true, "response": true}
 
-// hostWords are in every body with a hosted tool.
-var hostWords = [][]byte{[]byte("ool"), []byte("mcp"), []byte("earch"), []byte(`"plugins"`), []byte(`\u`), []byte("TOOL"), []byte("MCP")}
+// hostedFields are the canonical keys of requests that are hosted tools themselves.
+var hostedFields = []string{"mcpservers", "websearchoptions", "searchparameters", "enablesearch"}
 
 // FindHosted returns the tools of a JSON body that the provider runs. What precedes an error
 // counts.
 func FindHosted(body []byte) []Hosted {
-	may := false
-	for _, word := range hostWords {
-		may = may || bytes.Contains(body, word)
-	}
-	if !may {
+	if mentioned(body, Tools)&Tools == 0 {
 		return nil
 	}
 	h := hostFinder{d: wire.NewDecoder(body)}
@@ -84,7 +81,7 @@ func (h *hostFinder) holder(path string, depth int) {
 			for i := range h.d.Array {
 				h.plugin(at + "[" + strconv.Itoa(i) + "]")
 			}
-		case c == "mcpservers", c == "websearchoptions", c == "searchparameters", c == "enablesearch":
+		case slices.Contains(hostedFields, c):
 			if raw := h.d.Raw(); !emptyValue(raw) && string(raw) != `{"mode":"off"}` {
 				h.found = append(h.found, Hosted{Field: at})
 			}

@@ -149,7 +149,10 @@ func tokenBound(b *Bill) (in, out int64) {
 	} else if in == 0 {
 		in = max(b.Target.Req.Req.ContentLength, 0)
 	}
-	in += int64(bytes.Count(b.Target.Body.In, []byte(`"image_url"`))+bytes.Count(b.Target.Body.In, []byte(`"image"`))) * tokensOfAnImage
+	if images := bytes.Index(b.Target.Body.In, []byte(`"image`)); images >= 0 {
+		rest := b.Target.Body.In[images:]
+		in += int64(bytes.Count(rest, []byte(`"image_url"`))+bytes.Count(rest, []byte(`"image"`))) * tokensOfAnImage
+	}
 	in = max(in, b.Target.MaxInput, b.hidden)
 	in += b.Fetched.Documents // fetched documents are not in the client's body
 	return in, b.Target.MaxOutput
@@ -174,7 +177,10 @@ func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 		cost := func(p pricing.Price) pricing.NanoDollars {
 			return p.Bound(in, out).Add(p.Cost(p.BoundOfPixels(b.Target.Units.Most, b.Target.Units.Steps)))
 		}
-		most.Cost = mostBelow(b, b.ModelOf(), in, b.Target.Units.Mode, true, cost)
+		most.Cost = cost(price)
+		if below := price.MinPromptSize(); below > 0 {
+			most.Cost = max(most.Cost, mostBelow(b, b.ModelOf(), below, b.Target.Units.Mode, true, cost))
+		}
 		if b.Target.Units.Mode != "" { // the provider may serve it as a standard one
 			most.Cost = max(most.Cost, mostBelow(b, b.ModelOf(), in, pricing.Standard, true, cost))
 		}

@@ -145,17 +145,22 @@ type HiddenInput struct {
 // FindHiddenInput returns the hidden input of a JSON body. Bodies that are not JSON have none. seen returns
 // the size of earlier turns by id, if known.
 func FindHiddenInput(body []byte, seen EarlierTurns) (h HiddenInput) {
-	h.Field = reference.FindStored(body, func(id string) bool { return seen.add(id, &h.Turns) })
-	for _, t := range reference.FindHosted(body) {
-		switch {
-		case strings.HasPrefix(t.Label, approval.LabelPrefix): // the gateway runs it
-		case t.Uses > 0 && h.Uses < 1000:
-			h.Uses, h.Fetched = h.Uses+t.Uses, max(h.Fetched, t.Tokens)
-		case h.Field == "":
-			h.Field = t.Field
+	may := reference.Mentioned(body)
+	if may&reference.Stored != 0 {
+		h.Field = reference.FindStored(body, func(id string) bool { return seen.add(id, &h.Turns) })
+	}
+	if may&reference.Tools != 0 {
+		for _, t := range reference.FindHosted(body) {
+			switch {
+			case strings.HasPrefix(t.Label, approval.LabelPrefix): // the gateway runs it
+			case t.Uses > 0 && h.Uses < 1000:
+				h.Uses, h.Fetched = h.Uses+t.Uses, max(h.Fetched, t.Tokens)
+			case h.Field == "":
+				h.Field = t.Field
+			}
 		}
 	}
-	if !reference.MayNameObjects(body) {
+	if may&reference.Objects == 0 {
 		return h
 	}
 	refs, _ := reference.Find(body) // what precedes an error counts

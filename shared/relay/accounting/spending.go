@@ -400,6 +400,9 @@ func withRates(subjects []*ledger.Subject) []*ledger.Subject {
 func Budgeted(of ...*ledger.Subject) (budgeted []*ledger.Subject) {
 	for _, s := range of {
 		if s != nil && len(s.Budgets) > 0 {
+			if budgeted == nil {
+				budgeted = make([]*ledger.Subject, 0, len(of))
+			}
 			budgeted = append(budgeted, s)
 		}
 	}
