@@ -1,6 +1,7 @@
 package mockprovider
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,12 +19,20 @@ type messageRequest struct {
 	cache      cacheWalk
 }
 
+// turn is what the rules about the order of messages need to know of a message.
+type turn struct {
+	role      string
+	at        int      // position in messages
+	first     string   // type of its first block
+	calls     []string // ids of calls of tools
+	results   []string // ids of results of tools
+	unordered bool     // a result comes after another block
+	text      string
+}
+
 func invalid(format string, args ...any) *apiError {
 	return badRequest("", "", fmt.Sprintf(format, args...))
 }
-
-var messageFields = strings.Fields(`model max_tokens messages cache_control container diagnostics inference_geo metadata output_config
-	service_tier speed stop_sequences stream system temperature thinking tool_choice tools top_k top_p user_profile_id workspace_id`)
 
 // version2026 is the API version that removed the sampling fields. It also refuses
 // documents in assistant messages and citations in user messages.
@@ -37,89 +46,89 @@ var turnFields = append([]string{"max_tokens", "stream", "stop_sequences", "meta
 // betaFields are only valid with an anthropic-beta header.
 var betaFields = []string{"mcp_servers", "context_management", "output_format"}
 
-// only refuses fields that an object does not have.
-func only(v value, at string, names ...string) *apiError {
-	for _, m := range v.obj {
-		if !slices.Contains(names, m.name) {
-			return invalid("%s: Extra inputs are not permitted", strings.TrimPrefix(at+"."+m.name, "."))
-		}
-	}
-	return nil
-}
-
-func need(v value, at string, k kind) *apiError {
-	switch {
-	case v.kind == absent:
-		return invalid("%s: Field required", at)
-	case v.kind != k:
-		return invalid("%s: Input should be %s", at, map[kind]string{text: "a valid string", array: "a valid list", object: "a valid dictionary", boolean: "a valid boolean", number: "a valid number"}[k])
-	}
-	return nil
-}
-
-// may is like need, for a field that may be missing.
-func may(v value, at string, k kind) *apiError {
-	if !v.given() {
+// messageError is the error of Anthropic for a violation; nil for none.
+func messageError(v *violation) *apiError {
+	if v == nil {
 		return nil
 	}
-	return need(v, at, k)
+	at := strings.NewReplacer("[", ".", "]", "").Replace(v.at)
+	switch v.what {
+	case "missing":
+		return invalid("%s: Field required", at)
+	case "unknown":
+		return invalid("%s: Extra inputs are not permitted", at)
+	case "below":
+		return invalid("%s: Input should be greater than or equal to %v", at, v.rule.lo)
+	case "above":
+		return invalid("%s: Input should be less than or equal to %v", at, v.rule.hi)
+	case "value", "one":
+		if v.rule.form != "" {
+			return invalid("%s: Input should be %s", at, v.rule.form)
+		}
+		return invalid("%s: Input should be '%s', not '%s'", at, strings.Join(v.rule.values, "', '"), clip(v.got.s, 80))
+	}
+	return invalid("%s: Input should be %s", at, cmp.Or(map[byte]string{'s': "a valid string", 'a': "a valid list", 'l': "a valid list", 'o': "a valid dictionary", 'b': "a valid boolean"}[(v.rule.kinds + " ")[0]], "a valid number"))
 }
 
 // checkMessage reads a messages or a count_tokens request.
 func checkMessage(x *exchange, v value, counting bool) (*messageRequest, *apiError) {
-	if x.r.Header.Get("Anthropic-Version") == "" {
-		return nil, invalid("anthropic-version: header is required")
-	}
 	version := x.r.Header.Get("Anthropic-Version")
 	if version != "2023-06-01" && version != version2026 {
 		return nil, invalid("anthropic-version: %q is not a valid version. Please use a valid version.", version)
 	}
-	allowed := append([]string{}, messageFields...)
-	if x.r.Header.Get("Anthropic-Beta") != "" {
-		allowed = append(allowed, betaFields...)
+	for _, m := range v.obj {
+		if counting && slices.Contains(turnFields, m.name) || version == version2026 && slices.Contains(samplingFields, m.name) || x.r.Header.Get("Anthropic-Beta") == "" && slices.Contains(betaFields, m.name) {
+			return nil, invalid("%s: Extra inputs are not permitted", m.name)
+		}
 	}
-	allowed = slices.DeleteFunc(allowed, func(name string) bool {
-		return counting && slices.Contains(turnFields, name) || version == version2026 && slices.Contains(samplingFields, name)
-	})
-	if e := only(v, "", allowed...); e != nil {
+	if e := messageError(bodies()["message"].check(v, "")); e != nil {
 		return nil, e
 	}
 	if e := takeModel(x, v); e != nil {
 		return nil, e
 	}
 	q := &messageRequest{job: job{model: x.model, st: &x.st, parallel: true}, counting: counting, since2026: version == version2026}
-	q.cache.on = strings.Contains(v.s, `"cache_control"`)
-	messages := v.get("messages")
-	if e := need(messages, "messages", array); e != nil {
+	if e := q.read(v); e != nil {
 		return nil, e
 	}
-	q.seed = seedOf(messages.s)
-	for _, check := range []func() *apiError{
-		func() *apiError { return q.bounds(v) },
-		func() *apiError { return q.toolList(v) },
-		func() *apiError { return q.system(v.get("system")) },
-		func() *apiError { return q.findSteering(messages.arr) },
-		func() *apiError { return q.messages(messages.arr) },
-		func() *apiError { return q.mark(v, "") },
-		func() *apiError { return q.thinkingField(v) },
-		func() *apiError { return q.toolChoice(v.get("tool_choice"), len(q.tools) > 0) },
-		func() *apiError { return q.options(v) },
-	} {
-		if e := check(); e != nil {
-			return nil, e
+	return q, firstFault(q.mark(v), q.thinkingField(v), q.toolChoice(v.get("tool_choice")), q.outputConfig(v))
+}
+
+// read reads a body that its rules allow.
+func (q *messageRequest) read(v value) *apiError {
+	q.cache.on = strings.Contains(v.s, `"cache_control"`)
+	q.seed = seedOf(v.get("messages").s)
+	if !q.counting {
+		n, ok := v.get("max_tokens").integer()
+		if !ok {
+			return invalid("max_tokens: Field required")
 		}
+		if n > maxOutput(q.model) {
+			return invalid("max_tokens: %d > %d, which is the maximum allowed number of output tokens for %s", n, maxOutput(q.model), q.model)
+		}
+		q.maxTokens = n
 	}
-	return q, nil
+	q.stream = v.get("stream").yes
+	for _, s := range v.get("stop_sequences").arr {
+		q.stops = append(q.stops, s.s)
+	}
+	system := v.get("system")
+	e := q.toolList(v.get("tools"))
+	if system.kind == text {
+		q.cache.add(&q.job, system.s)
+	}
+	for _, b := range system.arr {
+		q.cache.add(&q.job, b.get("text").s)
+		e = firstFault(e, q.mark(b))
+	}
+	return firstFault(e, q.findSteering(v.get("messages").arr), q.messages(v.get("messages").arr))
 }
 
 // findSteering reads the directives of the last user message with text before the messages
 // are checked, so that they apply to the checks.
 func (q *messageRequest) findSteering(all []value) *apiError {
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].get("role").s != "user" {
-			continue
-		}
-		if s := plainText(all[i].get("content")); s != "" {
+	for _, m := range slices.Backward(all) {
+		if s := plainText(m.get("content")); s != "" && m.get("role").s == "user" {
 			q.lastUser = s
 			return steerBy(q.st, s)
 		}
@@ -127,14 +136,14 @@ func (q *messageRequest) findSteering(all []value) *apiError {
 	return nil
 }
 
-// plainText joins the text blocks of a content.
+// plainText joins the texts of a content.
 func plainText(c value) string {
 	if c.kind == text {
 		return c.s
 	}
 	var b strings.Builder
 	for _, p := range c.arr {
-		if p.get("type").s == "text" {
+		if kind := p.get("type").s; kind == "" || strings.EqualFold(kind, "text") {
 			b.WriteString(p.get("text").s)
 		}
 	}
@@ -152,190 +161,184 @@ func maxOutput(model string) int64 {
 	return 128_000
 }
 
-func (q *messageRequest) bounds(v value) *apiError {
-	if !q.counting {
-		m := v.get("max_tokens")
-		if m.kind == absent {
-			return invalid("max_tokens: Field required")
-		}
-		n, ok := m.integer()
-		switch {
-		case !ok:
-			return invalid("max_tokens: Input should be a valid integer")
-		case n < 1:
-			return invalid("max_tokens: Input should be greater than or equal to 1")
-		case n > maxOutput(q.model):
-			return invalid("max_tokens: %d > %d, which is the maximum allowed number of output tokens for %s", n, maxOutput(q.model), q.model)
-		}
-		q.maxTokens = n
-	}
-	for _, name := range []string{"temperature", "top_p"} {
-		f := v.get(name)
-		if e := may(f, name, number); e != nil {
-			return e
-		}
-		if f.given() && f.float() < 0 {
-			return invalid("%s: Input should be greater than or equal to 0", name)
-		}
-		if f.given() && f.float() > 1 {
-			return invalid("%s: Input should be less than or equal to 1", name)
-		}
-	}
-	if k := v.get("top_k"); k.given() {
-		if n, ok := k.integer(); !ok || n < 0 {
-			return invalid("top_k: Input should be greater than or equal to 0")
-		}
-	}
-	if e := may(v.get("stream"), "stream", boolean); e != nil {
-		return e
-	}
-	q.stream = v.get("stream").yes
-	return nil
-}
-
-func (q *messageRequest) options(v value) *apiError {
-	stops := v.get("stop_sequences")
-	if e := may(stops, "stop_sequences", array); e != nil {
-		return e
-	}
-	for i, s := range stops.arr {
-		if s.kind != text {
-			return invalid("stop_sequences.%d: Input should be a valid string", i)
-		}
-		if strings.TrimSpace(s.s) == "" {
-			return invalid("stop_sequences: each stop sequence must contain non-whitespace")
-		}
-		q.stops = append(q.stops, s.s)
-	}
-	meta := v.get("metadata")
-	if e := firstFault(may(meta, "metadata", object), only(meta, "metadata", "user_id")); e != nil {
-		return e
-	}
-	if t := v.get("service_tier"); t.given() && t.s != "auto" && t.s != "standard_only" {
-		return invalid("service_tier: Input should be 'auto' or 'standard_only'")
-	}
-	return q.outputConfig(v)
-}
-
-func (q *messageRequest) outputConfig(v value) *apiError {
-	o, at := v.get("output_config"), "output_config"
-	if e := firstFault(may(o, at, object), only(o, at, "format", "effort")); e != nil {
-		return e
-	}
-	if f := o.get("effort"); f.given() && !slices.Contains([]string{"low", "medium", "high", "xhigh", "max"}, f.s) {
-		return invalid("output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'")
-	}
-	f := o.get("format")
-	if old := v.get("output_format"); old.given() {
-		f, at = old, ""
-		if o.get("format").given() {
-			return invalid("output_format: may not be given together with output_config.format")
-		}
-	}
-	if !f.given() {
-		return nil
-	}
-	at = strings.TrimPrefix(at+".format", ".")
-	if f.get("type").s != "json_schema" {
-		return invalid("%s.type: Input should be 'json_schema'", at)
-	}
-	if e := only(f, at, "type", "schema", "name"); e != nil {
-		return e
-	}
-	q.schema = f.get("schema")
-	if e := need(q.schema, at+".schema", object); e != nil {
-		return e
-	}
-	if q.schema.get("type").s == "object" {
-		if a := q.schema.get("additionalProperties"); a.kind != boolean || a.yes {
-			return invalid("%s.schema: For 'object' type, 'additionalProperties' must be explicitly set to false", at)
-		}
-	}
-	return nil
-}
-
-func (q *messageRequest) toolList(v value) *apiError {
-	list := v.get("tools")
-	if e := may(list, "tools", array); e != nil {
-		return e
-	}
-	for i, t := range list.arr {
-		at := fmt.Sprintf("tools.%d", i)
-		if e := need(t, at, object); e != nil {
-			return e
-		}
-		name := t.get("name")
-		if e := need(name, at+".name", text); e != nil {
-			return e
-		}
-		if slices.ContainsFunc(q.tools, func(o tool) bool { return o.name == name.s }) {
+func (q *messageRequest) toolList(list value) *apiError {
+	for _, t := range list.arr {
+		name := t.get("name").s
+		if slices.ContainsFunc(q.tools, func(o tool) bool { return o.name == name }) {
 			return invalid("tools: Tool names must be unique.")
 		}
-		if typ := t.get("type"); typ.given() && typ.s != "custom" {
-			q.cache.add(&q.job, t.s) // a tool that the provider runs itself: count it
-			continue
-		}
-		at += ".custom"
-		if e := only(t, at, "type", "name", "description", "input_schema", "cache_control", "strict", "defer_loading", "eager_input_streaming", "allowed_callers", "input_examples"); e != nil {
-			return e
-		}
-		if !isName(name.s, 128) {
-			return invalid("%s.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", at)
-		}
-		schema := t.get("input_schema")
-		if e := need(schema, at+".input_schema", object); e != nil {
-			return e
-		}
-		if typ := schema.get("type"); typ.kind == absent {
-			return invalid("%s.input_schema.type: Field required", at)
-		} else if typ.s != "object" {
-			return invalid("%s.input_schema.type: Input should be 'object'", at)
-		}
 		q.cache.add(&q.job, t.s)
-		if e := q.mark(t, at); e != nil {
+		if typ := t.get("type"); typ.given() && typ.s != "custom" {
+			continue // a tool that the provider runs itself
+		}
+		if e := q.mark(t); e != nil {
 			return e
 		}
-		q.tools = append(q.tools, tool{name.s, schema})
+		q.tools = append(q.tools, tool{name, t.get("input_schema")})
 	}
 	return nil
 }
 
-func (q *messageRequest) toolChoice(c value, hasTools bool) *apiError {
+func (q *messageRequest) toolChoice(c value) *apiError {
 	if !c.given() {
 		return nil
 	}
-	if e := need(c, "tool_choice", object); e != nil {
-		return e
-	}
-	if !hasTools {
+	if len(q.tools) == 0 {
 		return invalid("tool_choice: tool_choice may only be specified while providing tools")
 	}
-	typ := c.get("type").s
-	fields := []string{"type", "disable_parallel_tool_use"}
+	q.parallel = !c.get("disable_parallel_tool_use").yes
+	q.choice, q.named = map[string]choiceMode{"any": chooseAny, "none": chooseNone, "tool": chooseNamed}[c.get("type").s], c.get("name").s
+	switch {
+	case q.choice == chooseNamed && !q.has(q.named):
+		return invalid("tool_choice.tool.name: Tool '%s' not found in provided tools", q.named)
+	case q.thinkingOn && (q.choice == chooseAny || q.choice == chooseNamed):
+		return invalid("Thinking may not be enabled when tool_choice forces tool use.")
+	}
+	return nil
+}
+
+// has reports whether a request offers a tool.
+func (j *job) has(name string) bool {
+	return slices.ContainsFunc(j.tools, func(t tool) bool { return t.name == name })
+}
+
+func (q *messageRequest) outputConfig(v value) *apiError {
+	f := v.at("output_config.format")
+	if old := v.get("output_format"); old.given() {
+		if f.given() {
+			return invalid("output_format: may not be given together with output_config.format")
+		}
+		f = old
+	}
+	q.schema = f.get("schema")
+	if a := q.schema.get("additionalProperties"); q.schema.get("type").s == "object" && (a.kind != boolean || a.yes) {
+		return invalid("output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false")
+	}
+	return nil
+}
+
+// messages reads all turns, then checks the rules between them.
+func (q *messageRequest) messages(all []value) *apiError {
+	if len(all) == 0 {
+		return invalid("messages: at least one message is required")
+	}
+	for i, m := range all {
+		c := m.get("content")
+		t := turn{role: m.get("role").s, at: i}
+		if len(c.arr) == 0 && (c.kind == array || c.s == "") && (t.role != "assistant" || i < len(all)-1) {
+			return invalid("messages.%d: all messages must have non-empty content except for the optional final assistant message", i)
+		}
+		if c.kind == text {
+			t.first, t.text = "text", c.s
+			q.cache.add(&q.job, c.s)
+		}
+		for k, b := range c.arr {
+			if e := q.block(b, &t, fmt.Sprintf("messages.%d.content.%d", i, k), k); e != nil {
+				return e
+			}
+		}
+		q.job.prompt += 4
+		if n := len(q.turns); n > 0 && q.turns[n-1].role == t.role { // read as one
+			q.turns[n-1].join(t)
+			continue
+		}
+		q.turns = append(q.turns, t)
+	}
+	if q.turns[0].role != "user" {
+		return invalid("messages: first message must use the \"user\" role")
+	}
+	last := q.turns[len(q.turns)-1]
+	if last.role == "assistant" && last.text != strings.TrimRight(last.text, " \t\n") {
+		return invalid("messages: final assistant content cannot end with trailing whitespace")
+	}
+	q.afterTool = len(last.results) > 0
+	return pairedTurns(q.turns)
+}
+
+func (t *turn) join(u turn) {
+	t.unordered = t.unordered || u.unordered || len(u.results) > 0 && len(t.results) == 0
+	t.calls, t.results = append(t.calls, u.calls...), append(t.results, u.results...)
+	t.text += u.text
+}
+
+// pairedTurns checks that each call has one result at the start of the next turn.
+func pairedTurns(turns []turn) *apiError {
+	var calls []string
+	for i, t := range append(turns, turn{}) {
+		for _, id := range calls {
+			if !slices.Contains(t.results, id) || t.unordered {
+				return invalid("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", turns[i-1].at, id)
+			}
+		}
+		for k, id := range t.results {
+			if !slices.Contains(calls, id) {
+				return invalid("messages.%d.content.0: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", t.at, id)
+			}
+			if slices.Contains(t.results[:k], id) {
+				return invalid("messages.%d.content.%d: each tool_use must have a single result. Found multiple `tool_result` blocks with id: %s", t.at, k, id)
+			}
+		}
+		calls = t.calls
+	}
+	return nil
+}
+
+// block reads one content block.
+func (q *messageRequest) block(b value, t *turn, at string, k int) *apiError {
+	typ := b.get("type").s
+	if k == 0 {
+		t.first = typ
+	}
 	switch typ {
-	case "auto":
-	case "any":
-		q.choice = chooseAny
-	case "none":
-		q.choice, fields = chooseNone, fields[:1]
-	case "tool":
-		q.choice, fields = chooseNamed, append(fields, "name")
-		if e := need(c.get("name"), "tool_choice.tool.name", text); e != nil {
+	case "text":
+		t.text += b.get("text").s
+		if q.since2026 && t.role == "user" && len(b.get("citations").arr) > 0 {
+			return invalid("%s.citations: citations are not permitted in user messages", at)
+		}
+		q.cache.add(&q.job, b.get("text").s)
+	case "image", "document":
+		if t.role != "user" && q.since2026 {
+			return invalid("%s: `%s` blocks can only be in `user` messages", at, typ)
+		}
+		q.cache.addTokens(&q.job, b.get("source").s, imageTokens)
+	case "tool_use":
+		if t.calls = append(t.calls, b.get("id").s); slices.Contains(t.calls[:len(t.calls)-1], b.get("id").s) {
+			return invalid("messages: `tool_use` ids must be unique")
+		}
+		q.cache.add(&q.job, b.s)
+	case "tool_result":
+		t.unordered = t.unordered || k > len(t.results)
+		t.results = append(t.results, b.get("tool_use_id").s)
+		if e := q.result(b.get("content"), at); e != nil {
 			return e
 		}
-		q.named = c.get("name").s
-		if !slices.ContainsFunc(q.tools, func(t tool) bool { return t.name == q.named }) {
-			return invalid("tool_choice.tool.name: Tool '%s' not found in provided tools", q.named)
-		}
+	case "thinking", "redacted_thinking":
+		q.cache.add(&q.job, b.s)
+		return checkThinking(b, at)
 	default:
-		return invalid("tool_choice: Input tag '%s' found using 'type' does not match any of the expected tags: 'auto', 'any', 'tool', 'none'", typ)
+		q.cache.add(&q.job, b.s)
 	}
-	if e := only(c, "tool_choice."+typ, fields...); e != nil {
-		return e
+	return q.mark(b)
+}
+
+func (q *messageRequest) result(c value, at string) *apiError {
+	for _, p := range c.arr {
+		switch p.get("type").s {
+		case "text":
+			q.cache.add(&q.job, p.get("text").s)
+		case "image", "document":
+			q.cache.addTokens(&q.job, p.get("source").s, imageTokens)
+		default:
+			q.cache.add(&q.job, p.s)
+			continue
+		}
+		if e := q.mark(p); e != nil {
+			return e
+		}
 	}
-	q.parallel = !c.get("disable_parallel_tool_use").yes
-	if q.thinkingOn && (q.choice == chooseAny || q.choice == chooseNamed) {
-		return invalid("Thinking may not be enabled when tool_choice forces tool use.")
+	q.toolText = strings.TrimSpace(q.toolText + " " + plainText(c))
+	if c.kind == text {
+		q.cache.add(&q.job, c.s)
 	}
 	return nil
 }

@@ -148,11 +148,7 @@ func (m *messageResponse) stream() {
 	}
 	s.finish()
 	if !m.q.st.noUsage {
-		input := []byte("{")
-		if !m.q.st.noRestate {
-			input = m.inputUsage(false)
-		}
-		usage = fill(`,"usage":$"output_tokens":$}`, input, m.usage.Output+m.usage.Reasoning)
+		usage = fill(`,"usage":$"output_tokens":$}`, m.inputUsage(false), m.usage.Output+m.usage.Reasoning)
 	}
 	if s.event("message_delta", fill(`{"type":"message_delta","delta":{"stop_reason":$,"stop_sequence":$}$}`, m.stopReason(), orNull(m.response.matched), usage)) {
 		s.last("message_stop", []byte(`{"type":"message_stop"}`))

@@ -2,6 +2,7 @@ package mockprovider
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,23 +26,15 @@ func invoke(x *exchange) *apiError {
 		return bedrockImages(x, v)
 	case strings.Contains(m, "claude"):
 		return claudeInvoked(x, v, false)
-	case firstText(m) && strings.Contains(m, "ai21."):
-		return jurassicInvoked(x, v)
-	case firstText(m):
-		return commandInvoked(x, v, false)
 	}
 	return bedrockInvalid("The provided model does not support this operation.")
 }
 
-// invokeStream serves InvokeModelWithResponseStream of Claude and Command.
+// invokeStream serves InvokeModelWithResponseStream of Claude.
 func invokeStream(x *exchange) *apiError {
 	v, err := parseJSON(string(x.body))
-	command := firstText(x.model) && !strings.Contains(x.model, "ai21.")
-	if err != nil || v.kind != object || !command && !strings.Contains(x.model, "claude") {
+	if err != nil || v.kind != object || !strings.Contains(x.model, "claude") {
 		return bedrockInvalid("The provided model does not support this operation.")
-	}
-	if command {
-		return commandInvoked(x, v, true)
 	}
 	return claudeInvoked(x, v, true)
 }
@@ -49,11 +42,7 @@ func invokeStream(x *exchange) *apiError {
 // extraneous refuses fields that a model does not know, with the service's message.
 func extraneous(v value, names ...string) *apiError {
 	for _, m := range v.obj {
-		known := false
-		for _, n := range names {
-			known = known || n == m.name
-		}
-		if !known {
+		if !slices.Contains(names, m.name) {
 			return bedrockInvalid("Malformed input request: #: extraneous key [" + m.name + "] is not permitted, please reformat your input and try again.")
 		}
 	}
@@ -178,7 +167,7 @@ func bedrockRerank(x *exchange) *apiError {
 	if err != nil {
 		return bedrockInvalid("not JSON")
 	}
-	if e := members(v, "", "queries", "sources", "rerankingConfiguration", "nextToken"); e != nil {
+	if e := extraneous(v, "queries", "sources", "rerankingConfiguration", "nextToken"); e != nil {
 		return e
 	}
 	c := v.get("rerankingConfiguration").get("bedrockRerankingConfiguration")
@@ -209,6 +198,18 @@ func bedrockRerank(x *exchange) *apiError {
 	return bedrockPlain(x, append(b, `]}`...), Usage{})
 }
 
+// checkInvoked reads a body in Anthropic's format, without its model and version.
+func checkInvoked(x *exchange, v value) (*messageRequest, *apiError) {
+	q := &messageRequest{job: job{model: x.model, st: &x.st, parallel: true}}
+	own := []string{"anthropic_version", "anthropic_beta", "model"}
+	v.obj = append(slices.DeleteFunc(slices.Clone(v.obj), func(m member) bool { return slices.Contains(own, m.name) }), member{"model", value{kind: text, s: x.model}})
+	e := messageError(bodies()["message"].check(v, ""))
+	if e == nil {
+		e = q.read(v)
+	}
+	return q, bedrockError(e)
+}
+
 // claudeInvoked responds in Claude's format, complete or as chunks of a stream.
 func claudeInvoked(x *exchange, v value, stream bool) *apiError {
 	if v.get("anthropic_version").s != "bedrock-2023-05-31" {
@@ -217,17 +218,9 @@ func claudeInvoked(x *exchange, v value, stream bool) *apiError {
 	if v.get("model").kind != absent || v.get("stream").kind != absent {
 		return bedrockInvalid("model: Extra inputs are not permitted")
 	}
-	q := &messageRequest{job: job{model: x.model, st: &x.st, parallel: true, seed: seedOf(v.get("messages").s)}}
-	for _, check := range []func() *apiError{
-		func() *apiError { return q.bounds(v) },
-		func() *apiError { return q.toolList(v) },
-		func() *apiError { return q.system(v.get("system")) },
-		func() *apiError { return q.findSteering(v.get("messages").arr) },
-		func() *apiError { return q.messages(v.get("messages").arr) },
-	} {
-		if e := check(); e != nil {
-			return bedrockInvalid(e.message)
-		}
+	q, e := checkInvoked(x, v)
+	if e != nil {
+		return e
 	}
 	id, done, e := x.begin("msg_bdrk_", q.seed, stream)
 	if done {

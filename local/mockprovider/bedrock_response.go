@@ -46,38 +46,22 @@ func bedrockCount(x *exchange) *apiError {
 	if strings.HasPrefix(x.model, "us.") || strings.HasPrefix(x.model, "global.") {
 		return bedrockInvalid("The provided model doesn't support counting tokens.")
 	}
-	name, inner, e := union(v.get("input"), "input", "invokeModel", "converse")
-	if e != nil {
-		return e
-	}
 	var prompt int64
-	if name == "converse" {
-		if e := members(inner, "input.converse", "messages", "system", "toolConfig", "additionalModelRequestFields"); e != nil {
-			return e
-		}
+	if inner := v.at("input.converse"); inner.given() {
 		q, e := checkConverse(x, inner)
 		if e != nil {
 			return e
 		}
 		prompt = q.prompt
 	} else {
-		raw, err := base64.StdEncoding.DecodeString(inner.get("body").s)
-		body, err2 := parseJSON(string(raw))
-		if err != nil || err2 != nil || body.get("anthropic_version").s != "bedrock-2023-05-31" || body.get("model").kind != absent || body.get("stream").kind != absent {
+		raw, err := base64.StdEncoding.DecodeString(v.at("input.invokeModel.body").s)
+		body, bad := parseJSON(string(raw))
+		if err != nil || bad != nil || body.get("anthropic_version").s != "bedrock-2023-05-31" || body.get("model").kind != absent || body.get("stream").kind != absent {
 			return bedrockInvalid("input.invokeModel.body is not a body of this model")
 		}
-		if n, ok := body.get("max_tokens").integer(); !ok || n < 1 {
-			return bedrockInvalid("max_tokens: Field required")
-		}
-		q := &messageRequest{job: job{model: x.model, st: &x.st}, counting: true}
-		for _, check := range []func() *apiError{
-			func() *apiError { return q.toolList(body) },
-			func() *apiError { return q.system(body.get("system")) },
-			func() *apiError { return q.messages(body.get("messages").arr) },
-		} {
-			if e := check(); e != nil {
-				return bedrockInvalid(e.message)
-			}
+		q, e := checkInvoked(x, body)
+		if e != nil {
+			return e
 		}
 		prompt = q.prompt
 	}

@@ -28,10 +28,6 @@ func bedrockMatch(x *exchange) func(*exchange) *apiError {
 	switch {
 	case path == "/sts/":
 		return assumeRole
-	case strings.HasPrefix(path, "/inference-profiles/"):
-		return inferenceProfile
-	case strings.HasPrefix(path, "/endpoints/") && strings.HasSuffix(path, "/invocations"):
-		return sagemaker
 	case path == "/rerank" && strings.Contains(string(x.body), `"rerankingConfiguration"`):
 		return bedrockRerank
 	}
@@ -114,15 +110,6 @@ func assumeRole(x *exchange) *apiError {
 	return nil
 }
 
-// inferenceProfile says of every profile that it serves one Claude model.
-func inferenceProfile(x *exchange) *apiError {
-	id, err := url.PathUnescape(strings.TrimPrefix(bedrockPath(x.path), "/inference-profiles/"))
-	if err != nil || strings.Contains(id, "missing") {
-		return &apiError{status: http.StatusNotFound, message: "Inference profile not found"}
-	}
-	return bedrockPlain(x, fill(`{"inferenceProfileArn":$,"inferenceProfileName":"mock","status":"ACTIVE","type":"APPLICATION","models":[{"modelArn":"arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0"}]}`, id), Usage{})
-}
-
 // bedrockPlain opens a row of the bill and sends a complete body.
 func bedrockPlain(x *exchange, body []byte, u Usage) *apiError {
 	id, done, e := begin(x, "aws-", string(x.body))
@@ -132,13 +119,6 @@ func bedrockPlain(x *exchange, body []byte, u Usage) *apiError {
 	x.w.Header()["X-Amzn-Requestid"] = []string{id}
 	x.plain(id, body, u)
 	return nil
-}
-
-// sagemaker serves an endpoint with a container that implements OpenAI's chat format,
-// regardless of the content type.
-func sagemaker(x *exchange) *apiError {
-	x.r.Header.Set("Content-Type", "application/json")
-	return chatCompletion(x)
 }
 
 // binaryStream writes event-stream messages, with the faults that such a stream

@@ -1,6 +1,7 @@
 package mockprovider
 
 import (
+	"fmt"
 	"hash/fnv"
 	"sync"
 	"time"
@@ -234,21 +235,12 @@ func (c *cacheWalk) addTokens(j *job, s string, tokens int64) {
 		return
 	}
 	h := fnv.New64a()
-	var prev [8]byte
-	for i := range prev {
-		prev[i] = byte(c.hash >> (8 * i))
-	}
-	_, _ = h.Write(prev[:])
-	sum := uint64(seedOf(s))<<32 | uint64(uint32(len(s)))
-	for i := range prev {
-		prev[i] = byte(sum >> (8 * i))
-	}
-	_, _ = h.Write(prev[:])
+	_, _ = fmt.Fprint(h, c.hash, seedOf(s), len(s))
 	c.hash = h.Sum64()
 }
 
 // mark notes the cache_control of a block that has just been added.
-func (q *messageRequest) mark(b value, at string) *apiError {
+func (q *messageRequest) mark(b value) *apiError {
 	if !q.cache.on {
 		return nil
 	}
@@ -256,27 +248,22 @@ func (q *messageRequest) mark(b value, at string) *apiError {
 	if !cc.given() {
 		return nil
 	}
-	if e := only(cc, at+".cache_control.ephemeral", "type", "ttl"); e != nil {
-		return e
-	}
-	if cc.get("type").s != "ephemeral" {
-		return invalid("%s.cache_control.type: Input should be 'ephemeral'", at)
-	}
 	ttl := 5 * time.Minute
-	switch t := cc.get("ttl"); {
-	case !t.given() || t.s == "5m":
-	case t.s == "1h":
+	if cc.get("ttl").s == "1h" {
 		ttl = time.Hour
-		for _, m := range q.cache.marks {
-			if m.ttl < ttl {
-				return invalid("%s.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.", at)
-			}
-		}
-	default:
-		return invalid("%s.cache_control.ephemeral.ttl: Input should be '5m' or '1h'", at)
 	}
-	q.cache.marks = append(q.cache.marks, cacheMark{q.cache.hash, q.prompt, ttl})
-	if n := len(q.cache.marks); n > 4 {
+	return q.cache.mark(q.prompt, ttl)
+}
+
+// mark ends a prefix; there may be four, and long ones come first.
+func (c *cacheWalk) mark(prompt int64, ttl time.Duration) *apiError {
+	for _, m := range c.marks {
+		if m.ttl < ttl {
+			return invalid("cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.")
+		}
+	}
+	c.marks = append(c.marks, cacheMark{c.hash, prompt, ttl})
+	if n := len(c.marks); n > 4 {
 		return invalid("A maximum of 4 blocks with cache_control may be provided. Found %d.", n)
 	}
 	return nil

@@ -102,12 +102,12 @@ func (q *cohereRequest) messages(list value) *apiError {
 			if !content.given() {
 				return cohereBad("tool message at index %d must have content.", i)
 			}
-			q.toolText = flatCohere(content)
+			q.toolText = plainText(content)
 		default:
 			return cohereBad("invalid role %q in message at index %d.", role, i)
 		}
 		if role == "user" {
-			q.lastUser = flatCohere(content)
+			q.lastUser = plainText(content)
 		}
 	}
 	if len(open) > 0 {
@@ -139,18 +139,6 @@ func (q *cohereRequest) content(v value, i int, role string) *apiError {
 		}
 	}
 	return nil
-}
-
-// flatCohere joins the texts of a message's content.
-func flatCohere(v value) string {
-	if v.kind == text {
-		return v.s
-	}
-	var b strings.Builder
-	for _, p := range v.arr {
-		b.WriteString(p.get("text").s)
-	}
-	return b.String()
 }
 
 func (q *cohereRequest) toolList(v value) *apiError {
@@ -298,45 +286,4 @@ func (c *cohereResponse) streamed() {
 // cohereErrorOf writes the end of a response that failed.
 func cohereErrorOf(message string) []byte {
 	return fill(`{"type":"message-end","delta":{"error":$,"finish_reason":"ERROR"}}`, message)
-}
-
-var generateRules = parseRules("model prompt!!:s stream max_tokens num_generations temperature p k frequency_penalty presence_penalty seed end_sequences stop_sequences truncate raw_prompting")
-
-// cohereGenerate serves POST /v1/generate, plain and as lines of JSON.
-func cohereGenerate(x *exchange) *apiError {
-	v, e := cohereBody(x, generateRules)
-	if e != nil {
-		return e
-	}
-	prompt := v.get("prompt")
-	if e := steerBy(&x.st, prompt.s); e != nil {
-		return e
-	}
-	j := job{model: x.model, st: &x.st, seed: seedOf(prompt.s), prompt: tokensOf(prompt.s), lastUser: prompt.s}
-	j.maxTokens, _ = v.get("max_tokens").integer()
-	stream := v.get("stream").yes
-	id, done, e := x.begin("", j.seed, stream)
-	if done {
-		return e
-	}
-	a := j.respond(0)
-	out, _ := a.generated()
-	u := Usage{Input: j.prompt, Output: out}
-	finish := [...]string{"COMPLETE", "MAX_TOKENS", "COMPLETE", "COMPLETE", "ERROR_TOXIC"}[a.stop]
-	meta := fmt.Sprintf(`"meta":{"billed_units":{"input_tokens":%d,"output_tokens":%d}}`, u.Input, u.Output)
-	whole := `{"id":` + quoted(id) + `,"text":` + quoted(strings.Join(a.text, "")) + `,"finish_reason":` + quoted(finish) + `}`
-	if !stream {
-		x.plain(id, []byte(`{"id":`+quoted(id)+`,"generations":[`+whole+`],"prompt":`+quoted(prompt.s)+`,`+meta+`}`), u)
-		return nil
-	}
-	h := x.setHeaders("application/stream+json", id)
-	h.Del("Content-Length")
-	x.w.WriteHeader(200)
-	for _, p := range a.text {
-		x.write([]byte(`{"text":` + quoted(p) + `,"is_finished":false,"event_type":"text-generation"}` + "\n"))
-		x.flush()
-	}
-	x.row.close(200, u, x.gone(), "")
-	x.write([]byte(`{"is_finished":true,"event_type":"stream-end","finish_reason":` + quoted(finish) + `,"response":{"id":` + quoted(id) + `,"generations":[` + whole + `],` + meta + `}}` + "\n"))
-	return nil
 }

@@ -28,7 +28,7 @@ func cohereEmbed(x *exchange) *apiError {
 		for _, item := range m.arr {
 			s := item.s
 			if name == "inputs" {
-				s = flatCohere(item.get("content"))
+				s = plainText(item.get("content"))
 			} else if item.kind != text || name == "images" && !strings.HasPrefix(s, "data:image/") {
 				return cohereBad("%s must be a list of strings; images are data URIs.", name)
 			}
@@ -142,14 +142,13 @@ func ranked(x *exchange, v value, top string, documents []string) ([]string, *ap
 	return out, nil
 }
 
-// cohereShape serves Cohere: /v2/chat, /v2/embed, /v2/rerank and /v1/generate.
+// cohereShape serves Cohere: /v2/chat, /v2/embed and /v2/rerank.
 var cohereShape = &shape{name: "cohere", match: cohereMatch, authenticate: cohereAuthenticate, reject: cohereReject}
 
 var cohereHandlers = map[string]func(*exchange) *apiError{
-	"/v2/chat":     cohereChat,
-	"/v2/embed":    cohereEmbed,
-	"/v2/rerank":   cohereRerank,
-	"/v1/generate": cohereGenerate,
+	"/v2/chat":   cohereChat,
+	"/v2/embed":  cohereEmbed,
+	"/v2/rerank": cohereRerank,
 }
 
 func cohereMatch(x *exchange) func(*exchange) *apiError {

@@ -13,26 +13,24 @@ const never = -1
 
 // steering says how to make one response and which faults it has.
 type steering struct {
-	status                              int
-	retryAfter, errType, code, message  string
-	times                               int
-	delay, pace, silenceFor             time.Duration
-	drop, html, empty                   bool
-	gzip, wrongLength                   bool
-	cutAfter, cutMid, silent, garbage   int
-	errorEvent                          string
-	errorAfter                          int
-	huge, hugeLine, dribble             int
-	splitUTF8, crlf, bom, ping          bool
-	multiData, noFinalBlank, noDone     bool
-	noUsage, noRestate                  bool
-	finish, say                         string
-	call, callArgs                      string
-	reject, echo                        bool
-	chunks, cached, reasoning, tools    int
-	noTools, parallel, interleave       bool
-	emptyArgs, redacted, reasoningShown bool
-	stopOnCancel, strictFields          bool
+	status                             int
+	retryAfter, errType, code, message string
+	times                              int
+	delay, pace, silenceFor            time.Duration
+	drop, html, empty                  bool
+	gzip, wrongLength                  bool
+	cutAfter, cutMid, silent, garbage  int
+	errorEvent                         string
+	errorAfter                         int
+	huge, hugeLine                     int
+	splitUTF8, crlf, ping              bool
+	noDone, noUsage                    bool
+	finish, say                        string
+	call, callArgs                     string
+	reject, echo                       bool
+	chunks, cached, reasoning, tools   int
+	noTools, parallel, interleave      bool
+	redacted, stopOnCancel             bool
 }
 
 func unsteered() steering {
@@ -47,12 +45,11 @@ func unsteered() steering {
 func (st *steering) fields() map[string]any {
 	return map[string]any{
 		"drop": &st.drop, "html": &st.html, "empty": &st.empty, "gzip": &st.gzip, "wrong-length": &st.wrongLength,
-		"split-utf8": &st.splitUTF8, "crlf": &st.crlf, "bom": &st.bom, "ping": &st.ping, "multi-data": &st.multiData,
-		"no-final-blank": &st.noFinalBlank, "no-done": &st.noDone, "no-usage": &st.noUsage, "no-restate": &st.noRestate,
+		"split-utf8": &st.splitUTF8, "ping": &st.ping,
+		"no-done": &st.noDone, "no-usage": &st.noUsage,
 		"refuse": &st.reject, "echo": &st.echo, "no-tools": &st.noTools, "parallel": &st.parallel, "interleave": &st.interleave,
-		"empty-args": &st.emptyArgs, "redacted": &st.redacted, "reasoning-content": &st.reasoningShown,
-		"stop-on-cancel": &st.stopOnCancel, "strict-fields": &st.strictFields,
-		"status": &st.status, "times": &st.times, "after": &st.errorAfter, "huge": &st.huge, "dribble": &st.dribble,
+		"redacted": &st.redacted, "stop-on-cancel": &st.stopOnCancel,
+		"status": &st.status, "times": &st.times, "after": &st.errorAfter, "huge": &st.huge,
 		"chunks": &st.chunks, "cached": &st.cached, "reasoning": &st.reasoning, "huge-line": &st.hugeLine, "tools": &st.tools,
 		"cut=after": &st.cutAfter, "cut=mid": &st.cutMid, "silence=after": &st.silent, "garbage=after": &st.garbage,
 		"delay": &st.delay, "pace": &st.pace, "for": &st.silenceFor,

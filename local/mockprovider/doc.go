@@ -5,7 +5,7 @@
 // repeated here.
 //
 // README.md lists its routes, models, directives and administration. What a route accepts and how it
-// responds is data where it can be: objects.txtar describes stored objects and jobs, wires.txtar the
-// operations of hosts with their own formats. Code is for conversations, streams and what depends on
-// other objects.
+// responds is data where it can be: bodies.txtar has the rules of bodies, objects.txtar describes stored
+// objects and jobs, wires.txtar the operations of hosts with their own formats. Code is for
+// conversations, streams and what depends on other objects.
 package mockprovider

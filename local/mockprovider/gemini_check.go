@@ -2,6 +2,7 @@ package mockprovider
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -12,8 +13,6 @@ type geminiRequest struct {
 	vertex   bool
 	thoughts bool // thoughts are shown
 	n        int
-	logprobs bool
-	top      int
 }
 
 // generation are the fields that a model of Gemini accepts.
@@ -29,39 +28,35 @@ func generation(model string) int {
 	return 30
 }
 
-// known refuses fields that the API's object does not have.
-func known(v value, at string, names ...string) *apiError {
-	for _, m := range v.obj {
-		if !slices.Contains(names, m.name) {
-			if at != "" {
-				at = " at '" + at + "'"
-			}
-			return invalid("Invalid JSON payload received. Unknown name %q%s: Cannot find field.", m.name, at)
-		}
-	}
-	return nil
-}
+var functionName = named{64, regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]*$`)}
 
-// typed refuses a value of a wrong type.
-func typed(v value, at string, k kind) *apiError {
-	if v.given() && v.kind != k {
-		return invalid("Invalid value at '%s', expected %s.", at, k)
+// geminiError is the error of Google for a violation; nil for none.
+func geminiError(v *violation) *apiError {
+	if v == nil {
+		return nil
 	}
-	return nil
+	switch at := v.at[:max(0, strings.LastIndexByte(v.at, '.'))]; v.what {
+	case "unknown":
+		return invalid("Invalid JSON payload received. Unknown name %q at '%s': Cannot find field.", v.at[strings.LastIndexByte(v.at, '.')+1:], at)
+	case "missing":
+		return invalid("* GenerateContentRequest.%s: must not be empty", v.at)
+	case "one":
+		return invalid("Unable to submit request because it must have exactly one data field in %s.", v.at)
+	case "below", "above":
+		return invalid("* GenerateContentRequest.%s: must be in the range [%v, %v].", v.at, v.rule.lo, v.rule.hi)
+	}
+	return invalid("Invalid value at '%s'.", v.at)
 }
-
-var geminiFields = strings.Fields("contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent")
 
 // checkGemini reads a request.
 func checkGemini(x *exchange, v value, vertex bool) (*geminiRequest, *apiError) {
-	fields := append([]string{}, geminiFields...)
-	if vertex {
-		fields = append(fields, "labels")
-	} else {
-		fields = append(fields, "serviceTier", "store", "model")
-	}
-	if e := known(v, "", fields...); e != nil {
+	if e := geminiError(bodies()["gemini"].check(v, "")); e != nil {
 		return nil, e
+	}
+	for _, m := range v.obj {
+		if m.name == "labels" && !vertex || vertex && (m.name == "serviceTier" || m.name == "store" || m.name == "model") {
+			return nil, invalid("Invalid JSON payload received. Unknown name %q: Cannot find field.", m.name)
+		}
 	}
 	q := &geminiRequest{job: job{model: x.model, st: &x.st, parallel: true}, vertex: vertex, n: 1}
 	contents := v.get("contents")
@@ -69,11 +64,11 @@ func checkGemini(x *exchange, v value, vertex bool) (*geminiRequest, *apiError) 
 	q.prompt = tokensOf(v.get("systemInstruction").s) + tokensOf(v.get("tools").s)
 	for _, check := range []func() *apiError{
 		func() *apiError { return q.steer(contents.arr) },
-		func() *apiError { return q.system(v.get("systemInstruction")) },
 		func() *apiError { return q.toolList(v.get("tools")) },
-		func() *apiError { return q.contents(contents) },
+		func() *apiError { return q.contents(contents.arr) },
 		func() *apiError { return q.config(v.get("generationConfig")) },
-		func() *apiError { return q.toolConfig(v.get("toolConfig")) },
+		func() *apiError { return q.thinkingConfig(v.at("generationConfig.thinkingConfig")) },
+		func() *apiError { return q.toolConfig(v.at("toolConfig.functionCallingConfig")) },
 	} {
 		if e := check(); e != nil {
 			return nil, e
@@ -84,59 +79,16 @@ func checkGemini(x *exchange, v value, vertex bool) (*geminiRequest, *apiError) 
 
 // steer reads the directives in the last text of the user.
 func (q *geminiRequest) steer(all []value) *apiError {
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].get("role").s == "model" {
-			continue
-		}
-		for _, p := range all[i].get("parts").arr {
-			q.lastUser += p.get("text").s
-		}
-		if q.lastUser != "" {
-			return steerBy(q.st, q.lastUser)
+	for _, c := range slices.Backward(all) {
+		if s := plainText(c.get("parts")); s != "" && c.get("role").s != "model" {
+			q.lastUser = s
+			return steerBy(q.st, s)
 		}
 	}
 	return nil
-}
-
-func (q *geminiRequest) system(v value) *apiError {
-	if e := known(v, "system_instruction", "parts", "role"); e != nil {
-		return e
-	}
-	for i, p := range v.get("parts").arr {
-		if p.get("text").kind != text {
-			return invalid("Invalid value at 'system_instruction.parts[%d]': only text is supported.", i)
-		}
-	}
-	return nil
-}
-
-var configRules = parseRules(`temperature:0..2 topP:0..1 topK:1..1000i candidateCount:1..8i maxOutputTokens:1..1048576i stopSequences<5 presencePenalty:-2..2 frequencyPenalty:-2..2
-	seed:-2147483648..2147483648i responseLogprobs logprobs:0..20i responseMimeType=text/plain|application/json|text/x.enum responseSchema responseJsonSchema
-	thinkingConfig{thinkingBudget thinkingLevel includeThoughts} responseModalities imageConfig speechConfig mediaResolution`)
-
-// geminiError is the error of Google for a violation; nil for none. in is the path of the object.
-func geminiError(v *violation, in string) *apiError {
-	switch {
-	case v == nil:
-		return nil
-	case v.what == "unknown":
-		in += v.at[:max(0, strings.LastIndexByte(v.at, '.'))]
-		return known(value{obj: []member{{v.at[strings.LastIndexByte(v.at, '.')+1:], v.got}}}, in)
-	case v.rule.ranged:
-		return invalid("* GenerateContentRequest.%s.%s: %s must be in the range [%v, %v].", in, v.at, v.at, v.rule.lo, v.rule.hi)
-	case v.what == "long":
-		return invalid("* GenerateContentRequest.%s.%s: the number of entries must be at most %d.", in, v.at, v.rule.most)
-	case v.what == "value":
-		return invalid("* GenerateContentRequest.%s.%s: allowed are `%s`.", in, v.at, strings.Join(v.rule.values, "`, `"))
-	}
-	return invalid("Invalid value at '%s.%s'.", in, v.at)
 }
 
 func (q *geminiRequest) config(v value) *apiError {
-	const at = "generation_config"
-	if e := geminiError(configRules.check(v, ""), at); e != nil {
-		return e
-	}
 	if n, ok := v.get("candidateCount").integer(); ok {
 		q.n = int(n)
 	}
@@ -144,114 +96,85 @@ func (q *geminiRequest) config(v value) *apiError {
 	for _, s := range v.get("stopSequences").arr {
 		q.stops = append(q.stops, s.s)
 	}
-	q.logprobs = v.get("responseLogprobs").yes
-	if n, ok := v.get("logprobs").integer(); ok {
-		if q.top = int(n); !q.logprobs {
-			return invalid("logprobs requires response_logprobs.")
-		}
-	}
-	mime := v.get("responseMimeType").s
-	if mime == "application/json" && len(q.tools) > 0 && generation(q.model) < 30 {
+	mime, schema, jsonSchema := v.get("responseMimeType").s, lowered(v.get("responseSchema")), v.get("responseJsonSchema")
+	q.anyJSON, q.schema = mime == "application/json", schema
+	switch {
+	case v.get("logprobs").given() && !v.get("responseLogprobs").yes:
+		return invalid("logprobs requires response_logprobs.")
+	case q.anyJSON && len(q.tools) > 0 && generation(q.model) < 30:
 		return invalid("Function calling with a response mime type: 'application/json' is unsupported")
-	}
-	q.anyJSON = mime == "application/json"
-	schema, jsonSchema := lowered(v.get("responseSchema")), v.get("responseJsonSchema")
-	if (schema.given() || jsonSchema.given()) && mime == "" {
+	case (schema.given() || jsonSchema.given()) && mime == "":
 		return invalid("response_schema requires response_mime_type application/json.")
-	}
-	if schema.given() {
-		if e := checkSubset(schema, at+".response_schema"); e != nil {
-			return e
-		}
-		q.schema = schema
-	} else if q.schema = jsonSchema; jsonSchema.given() && generation(q.model) < 25 {
+	case schema.given():
+		return checkSubset(schema, "generation_config.response_schema")
+	case jsonSchema.given() && generation(q.model) < 25:
 		return invalid("response_json_schema is not supported for this model.")
 	}
-	return q.thinkingConfig(v.get("thinkingConfig"))
+	q.schema = jsonSchema
+	return nil
 }
 
 func (q *geminiRequest) thinkingConfig(v value) *apiError {
 	if !v.given() {
 		return nil
 	}
-	g, budget, level := generation(q.model), v.get("thinkingBudget"), v.get("thinkingLevel").s
+	g, level := generation(q.model), v.get("thinkingLevel").s
+	n, budget := v.get("thinkingBudget").integer()
+	pro := strings.Contains(q.model, "pro")
 	switch {
-	case g < 25:
-		return invalid("Thinking is not enabled for models/%s", q.model)
-	case level != "" && g == 25:
+	case g < 25, level != "" && g == 25, level == "MINIMAL" && pro:
 		return invalid("Thinking level is not supported for this model.")
-	case level != "" && budget.given():
+	case level != "" && budget:
 		return invalid("You can only set only one of thinking budget and thinking level.")
-	case level != "" && !slices.Contains([]string{"MINIMAL", "LOW", "MEDIUM", "HIGH"}, level),
-		level == "MINIMAL" && strings.Contains(q.model, "pro"):
-		return invalid("Thinking level %s is not supported for this model.", level)
+	case budget && n == 0 && pro:
+		return invalid("Budget 0 is invalid. This model only works in thinking mode.")
+	case budget && n == 0:
+		return nil
 	}
-	q.effort = 12
-	if budget.given() {
-		n, ok := budget.integer()
-		switch {
-		case !ok || n < -1 || n > 32768:
-			return invalid("The thinking budget %s is invalid. Please choose a value between 0 and 24576.", budget.s)
-		case n == 0 && strings.Contains(q.model, "pro"):
-			return invalid("Budget 0 is invalid. This model only works in thinking mode.")
-		case n == 0:
-			return nil
-		case n > 0:
-			q.effort = min(n, 24)
-		}
+	if q.effort = 12; n > 0 {
+		q.effort = min(n, 24)
 	}
-	q.thoughts = v.get("includeThoughts").yes
-	q.thinking = true
+	q.thoughts, q.thinking = v.get("includeThoughts").yes, true
 	return nil
 }
 
-var partData = []string{"text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"}
-
 // contents checks the turns: results of functions follow their calls directly and are as
 // many, and calls of the current turn have their signature.
-func (q *geminiRequest) contents(list value) *apiError {
-	if list.kind != array || len(list.arr) == 0 {
-		return invalid("* GenerateContentRequest.contents: contents is not specified")
-	}
+func (q *geminiRequest) contents(list []value) *apiError {
 	var open []string // names of the calls without a result so far
 	turn := 0         // index where the current turn begins
-	for i, c := range list.arr {
+	for i, c := range list {
 		for _, p := range c.get("parts").arr {
 			if c.get("role").s != "model" && p.get("functionResponse").kind == absent {
 				turn = i
 			}
 		}
 	}
-	for i, c := range list.arr {
-		at := fmt.Sprintf("contents[%d]", i)
-		if e := known(c, at, "role", "parts"); e != nil {
-			return e
-		}
+	for i, c := range list {
 		role := c.get("role").s
-		if role != "user" && role != "model" && c.get("role").kind != absent {
-			return invalid("Please use a valid role: user, model.")
-		}
-		parts := c.get("parts")
-		if parts.kind != array || len(parts.arr) == 0 {
-			return invalid("* GenerateContentRequest.%s.parts: contents.parts must not be empty.", at)
-		}
 		q.prompt += 4
 		q.afterTool, q.toolText = false, ""
 		var calls, results []string
-		for k, p := range parts.arr {
-			if e := q.part(p, fmt.Sprintf("%s.parts[%d]", at, k), i); e != nil {
-				return e
-			}
-			if f := p.get("functionCall"); f.kind == object {
-				if generation(q.model) == 30 && i > turn && len(calls) == 0 && p.get("thoughtSignature").s == "" {
-					return invalid("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:%s` , position %d.", f.get("name").s, k+1)
+		for k, p := range c.get("parts").arr {
+			call, result, signature := p.get("functionCall"), p.get("functionResponse"), p.get("thoughtSignature").s
+			for _, m := range p.obj {
+				if m.name != "thoughtSignature" && m.name != "thought" && m.name != "videoMetadata" && m.name != "mediaResolution" {
+					q.prompt += tokensOf(m.v.s)
 				}
-				calls = append(calls, f.get("name").s)
 			}
-			if f := p.get("functionResponse"); f.kind == object {
-				results = append(results, f.get("name").s)
+			switch {
+			case signature != "" && signature != "skip_thought_signature_validator" && !unsealed(q.signing(p), signature):
+				return invalid("Unable to submit request because Thought signature is not valid.")
+			case call.given() && generation(q.model) == 30 && i > turn && len(calls) == 0 && signature == "":
+				return invalid("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:%s` , position %d.", call.get("name").s, k+1)
+			case result.get("parts").given() && generation(q.model) < 30:
+				return invalid("Multimodal function response is not supported for this model.")
+			case call.given():
+				calls = append(calls, call.get("name").s)
+			case result.given():
+				results = append(results, result.get("name").s)
 				q.afterTool = true
-				q.toolText += f.get("response").get("output").s
+				q.toolText += result.at("response.output").s
 			}
 		}
 		switch {
@@ -261,56 +184,6 @@ func (q *geminiRequest) contents(list value) *apiError {
 			return invalid("Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.")
 		}
 		open = calls
-	}
-	return nil
-}
-
-// part checks one part: it has one kind of data, and a signature that was made for it.
-func (q *geminiRequest) part(p value, at string, turn int) *apiError {
-	if e := known(p, at, append([]string{"thought", "thoughtSignature", "videoMetadata", "mediaResolution"}, partData...)...); e != nil {
-		return e
-	}
-	n := 0
-	for _, name := range partData {
-		if p.get(name).kind != absent {
-			n++
-			q.prompt += tokensOf(p.get(name).s)
-		}
-	}
-	if n != 1 {
-		return invalid("Unable to submit request because it must have exactly one data field in %s, found %d.", at, n)
-	}
-	if d := p.get("inlineData"); d.kind != absent {
-		if e := known(d, at+".inline_data", "mimeType", "data", "displayName"); e != nil {
-			return e
-		}
-		if d.get("mimeType").s == "" || d.get("data").s == "" {
-			return invalid("Unable to submit request because %s.inline_data needs mimeType and data.", at)
-		}
-	}
-	if d := p.get("fileData"); d.kind != absent {
-		if e := known(d, at+".file_data", "mimeType", "fileUri", "displayName"); e != nil {
-			return e
-		}
-	}
-	if f := p.get("functionCall"); f.kind != absent {
-		if e := firstFault(known(f, at+".function_call", "id", "name", "args"), typed(f.get("args"), at+".function_call.args", object)); e != nil {
-			return e
-		}
-	}
-	if f := p.get("functionResponse"); f.kind != absent {
-		if e := known(f, at+".function_response", "id", "name", "response", "parts"); e != nil {
-			return e
-		}
-		if f.get("name").s == "" || f.get("response").kind != object {
-			return invalid("Invalid value at '%s.function_response.response' (type.googleapis.com/google.protobuf.Struct)", at)
-		}
-		if f.get("parts").given() && generation(q.model) < 30 {
-			return invalid("Multimodal function response is not supported for this model.")
-		}
-	}
-	if s := p.get("thoughtSignature").s; s != "" && s != "skip_thought_signature_validator" && !unsealed(q.signing(p), s) {
-		return invalid("Unable to submit request because Thought signature is not valid.")
 	}
 	return nil
 }
@@ -326,4 +199,94 @@ func (q *geminiRequest) signing(p value) string {
 		what = "call:" + f.get("name").s
 	}
 	return "gemini:" + host + ":" + what + ":"
+}
+
+var subsetKeys = strings.Fields("type format title description nullable enum items minItems maxItems properties required minProperties maxProperties minLength maxLength pattern example anyOf propertyOrdering default minimum maximum")
+
+// lowered is a schema with its types in lower case: the API accepts both cases.
+func lowered(v value) value {
+	out := v
+	out.obj, out.arr = nil, nil
+	for _, m := range v.obj {
+		if m.name == "type" && m.v.kind == text {
+			m.v.s = strings.ToLower(m.v.s)
+		} else {
+			m.v = lowered(m.v)
+		}
+		out.obj = append(out.obj, m)
+	}
+	for _, e := range v.arr {
+		out.arr = append(out.arr, lowered(e))
+	}
+	return out
+}
+
+// checkSubset refuses what the API's subset of JSON schema does not have.
+func checkSubset(v value, at string) *apiError {
+	for _, m := range v.obj {
+		if !slices.Contains(subsetKeys, m.name) {
+			return invalid("Invalid JSON payload received. Unknown name %q at '%s': Cannot find field.", m.name, at)
+		}
+	}
+	typ, items := v.get("type"), v.get("items")
+	if typ.kind != text && v.get("anyOf").kind != array || typ.s == "array" && items.kind != object {
+		return invalid("Unable to submit request because `%s` schema didn't specify the schema type field, or its items.", at)
+	}
+	for _, e := range v.get("enum").arr {
+		if e.kind != text {
+			return invalid("Invalid value at '%s.enum' (TYPE_STRING), %s", at, e.s)
+		}
+	}
+	for _, r := range v.get("required").arr {
+		if v.get("properties").get(r.s).kind == absent {
+			return invalid("* GenerateContentRequest.%s.required: property is not defined", at)
+		}
+	}
+	inner := append(slices.Clone(v.get("properties").obj), member{"items", items})
+	for _, a := range v.get("anyOf").arr {
+		inner = append(inner, member{"any_of", a})
+	}
+	for _, m := range inner {
+		if m.v.kind == object {
+			if e := checkSubset(m.v, at+"."+m.name); e != nil {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+func (q *geminiRequest) toolList(v value) *apiError {
+	for i, t := range v.arr {
+		for _, f := range t.get("functionDeclarations").arr {
+			schema, subset := f.get("parametersJsonSchema"), lowered(f.get("parameters"))
+			switch {
+			case schema.given() && subset.given():
+				return invalid("parameters and parameters_json_schema are mutually exclusive.")
+			case schema.given() && generation(q.model) < 25:
+				return invalid("parameters_json_schema is not supported for this model.")
+			case subset.given():
+				if e := checkSubset(subset, fmt.Sprintf("tools[%d].parameters", i)); e != nil {
+					return e
+				}
+				schema = subset
+			}
+			q.tools = append(q.tools, tool{f.get("name").s, schema})
+		}
+	}
+	return nil
+}
+
+func (q *geminiRequest) toolConfig(c value) *apiError {
+	names, mode := c.get("allowedFunctionNames").arr, c.get("mode").s
+	q.choice = map[string]choiceMode{"NONE": chooseNone, "ANY": chooseAny}[mode]
+	if len(names) > 0 && mode != "ANY" && mode != "VALIDATED" {
+		return invalid("allowed_function_names should be set only when function_calling_config mode is ANY.")
+	}
+	if len(names) > 0 && mode == "ANY" {
+		if q.choice, q.named = chooseNamed, names[0].s; !q.has(q.named) {
+			return invalid("allowed_function_names contains a function that is not declared: %s", q.named)
+		}
+	}
+	return nil
 }

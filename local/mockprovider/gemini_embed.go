@@ -14,46 +14,32 @@ func geminiEmbed(x *exchange, batch bool) *apiError {
 	}
 	requests := []value{v}
 	if batch {
-		if e := known(v, "", "requests"); e != nil {
-			return e
-		}
-		requests = v.get("requests").arr
-		if len(requests) == 0 || len(requests) > 100 {
+		if requests = v.get("requests").arr; len(requests) == 0 || len(requests) > 100 || len(v.obj) != 1 {
 			return invalid("* BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch")
 		}
 	}
 	var b []byte
 	tokens := int64(0)
 	for i, r := range requests {
-		if e := known(r, "requests", "model", "content", "taskType", "title", "outputDimensionality", "autoTruncate"); e != nil {
+		if e := geminiError(bodies()["gemini-embedding"].check(r, "requests.")); e != nil {
 			return e
 		}
 		if m := r.get("model").s; batch && m != "models/"+x.model {
 			return invalid("* BatchEmbedContentsRequest.requests[%d].model: must be models/%s, not %s", i, x.model, m)
 		}
-		parts := r.get("content").get("parts").arr
-		if len(parts) == 0 {
-			return invalid("* EmbedContentRequest.content: contents is not specified")
-		}
-		var words strings.Builder
-		for _, p := range parts {
-			words.WriteString(p.get("text").s)
-		}
+		words := plainText(r.at("content.parts"))
 		size := 3072
 		if n, ok := r.get("outputDimensionality").integer(); ok {
-			if n < 1 || n > 3072 {
-				return invalid("* EmbedContentRequest.output_dimensionality: must be in the range [1, 3072]")
-			}
 			size = int(n)
 		}
-		if e := steerBy(&x.st, words.String()); e != nil {
+		if e := steerBy(&x.st, words); e != nil {
 			return e
 		}
-		tokens += tokensOf(words.String())
+		tokens += tokensOf(words)
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendVector(append(b, `{"values":`...), embed(words.String(), size), false), '}')
+		b = append(appendVector(append(b, `{"values":`...), embed(words, size), false), '}')
 	}
 	head, tail := `{"embedding":`, `}`
 	if batch {
@@ -78,22 +64,15 @@ func embedded(x *exchange, body []byte, tokens int64) *apiError {
 }
 
 // vertexPredict serves :predict of embedding models and of Imagen.
-func vertexPredict(x *exchange, vertex bool) *apiError {
+func vertexPredict(x *exchange) *apiError {
 	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	if e := known(v, "", "instances", "parameters", "labels"); e != nil {
-		return e
-	}
-	instances := v.get("instances").arr
-	if len(instances) == 0 {
-		return invalid("Empty instances.")
-	}
 	if strings.HasPrefix(x.model, "imagen") {
-		return imagen(x, v, instances, vertex)
+		return imagen(x, v)
 	}
-	if e := known(v.get("parameters"), "parameters", "outputDimensionality", "autoTruncate"); e != nil {
+	if e := geminiError(bodies()["gemini-vectors"].check(v, "")); e != nil {
 		return e
 	}
 	size := 768
@@ -102,14 +81,8 @@ func vertexPredict(x *exchange, vertex bool) *apiError {
 	}
 	b := []byte(`{"predictions":[`)
 	total := int64(0)
-	for i, in := range instances {
-		if e := known(in, "instances", "content", "task_type", "title"); e != nil {
-			return e
-		}
+	for i, in := range v.get("instances").arr {
 		s := in.get("content")
-		if s.kind != text || s.s == "" {
-			return invalid("The text content is empty.")
-		}
 		if e := steerBy(&x.st, s.s); e != nil {
 			return e
 		}
@@ -125,23 +98,12 @@ func vertexPredict(x *exchange, vertex bool) *apiError {
 }
 
 // imagen makes pictures of one pixel.
-func imagen(x *exchange, v value, instances []value, vertex bool) *apiError {
-	p := v.get("parameters")
-	fields := strings.Fields("sampleCount aspectRatio personGeneration safetySetting language outputOptions sampleImageSize guidanceScale sampleImageStyle")
-	if vertex {
-		fields = append(fields, "seed", "negativePrompt", "addWatermark", "enhancePrompt", "storageUri")
-	}
-	if e := known(p, "parameters", fields...); e != nil {
+func imagen(x *exchange, v value) *apiError {
+	if e := geminiError(bodies()["gemini-pictures"].check(v, "")); e != nil {
 		return e
 	}
-	n, ok := p.get("sampleCount").integer()
-	if !ok || n < 1 || n > 8 {
-		return invalid("sampleCount must be between 1 and 8")
-	}
-	if instances[0].get("prompt").s == "" {
-		return invalid("The prompt is empty.")
-	}
-	if e := steerBy(&x.st, instances[0].get("prompt").s); e != nil {
+	n, _ := v.at("parameters.sampleCount").integer()
+	if e := steerBy(&x.st, v.at("instances.0.prompt").s); e != nil {
 		return e
 	}
 	image := `{"mimeType":"image/png","bytesBase64Encoded":"` + picture + `"}`

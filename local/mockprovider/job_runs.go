@@ -132,7 +132,7 @@ func runPredictions(x *exchange, n *resource) {
 		y := exchange{shape: geminiShape, path: "/batchPredictionJobs", model: model}
 		switch {
 		case embeds:
-			return runRow(x, y, fill(`{"instances":[{"content":$}],"parameters":$}`, v.get("content"), n.body.get("modelParameters").source("{}")), func(y *exchange) *apiError { return vertexPredict(y, true) })
+			return runRow(x, y, fill(`{"instances":[{"content":$}],"parameters":$}`, v.get("content"), n.body.get("modelParameters").source("{}")), vertexPredict)
 		case publisher == "anthropic":
 			return runRow(x, y, []byte(v.get("request").s), func(y *exchange) *apiError {
 				return vertexAnthropic(y, geminiPath{vertex: true, publisher: publisher, model: model, method: "rawPredict"})

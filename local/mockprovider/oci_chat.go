@@ -10,7 +10,6 @@ import (
 type ociJob struct {
 	job
 	x      *exchange
-	cohere bool // the format COHERE; else GENERIC
 	stream bool
 	usage  bool // in a stream
 }
@@ -18,7 +17,6 @@ type ociJob struct {
 var (
 	ociRules        = parseRules("compartmentId!!:s servingMode!{servingType!=ON_DEMAND modelId!!:s} chatRequest!:o")
 	ociGenericRules = parseRules("apiFormat!=GENERIC messages!![]{role!=SYSTEM|DEVELOPER|USER|ASSISTANT|TOOL content[]{... type!=TEXT|IMAGE|AUDIO} name toolCalls toolCallId refusal audio annotations reasoningContent} isStream streamOptions numGenerations seed isEcho topK topP temperature frequencyPenalty presencePenalty stop logProbs maxTokens maxCompletionTokens logitBias toolChoice{... type!=AUTO|NONE|REQUIRED|FUNCTION} tools[]{type!=FUNCTION name!:s description parameters:o} isParallelToolCalls responseFormat{... type!=TEXT|JSON_OBJECT|JSON_SCHEMA jsonSchema{name! description schema!:o isStrict}} reasoningEffort verbosity metadata prediction webSearchOptions serviceTier")
-	ociCohereRules  = parseRules("apiFormat!=COHERE message! chatHistory documents responseFormat{... type!=TEXT|JSON_OBJECT} isSearchQueriesOnly preambleOverride isStream streamOptions maxTokens maxInputTokens temperature topK topP promptTruncation frequencyPenalty presencePenalty seed isEcho tools[]{name! description! parameterDefinitions} toolResults[]{... call!{... name!!} outputs!!:a} isForceSingleStep stopSequences isRawPrompting citationQuality safetyMode")
 )
 
 // ociChat serves the formats GENERIC and COHERE.
@@ -30,13 +28,8 @@ func ociChat(x *exchange) *apiError {
 	serving, r := v.get("servingMode"), v.get("chatRequest")
 	x.model = serving.get("modelId").s
 	q := &ociJob{x: x, job: job{model: x.model, st: &x.st, seed: seedOf(r.get("messages").s + r.get("chatHistory").s + r.get("message").s), prompt: tokensOf(r.s), parallel: true}}
-	q.cohere = strings.HasPrefix(x.model, "cohere.")
 	q.stream, q.usage = r.get("isStream").yes, r.get("streamOptions").get("isIncludeUsage").yes
-	check := q.generic
-	if q.cohere {
-		check = q.command
-	}
-	if e := check(r); e != nil {
+	if e := q.generic(r); e != nil {
 		return e
 	}
 	if e := steerBy(&x.st, q.lastUser); e != nil {
@@ -77,7 +70,7 @@ func (q *ociJob) messages(list value) *apiError {
 		}
 		switch role {
 		case "USER":
-			q.lastUser = flatCohere(content)
+			q.lastUser = plainText(content)
 		case "ASSISTANT":
 			for _, c := range calls {
 				if _, err := parseJSON(c.get("arguments").s); err != nil || c.get("type").s != "FUNCTION" || c.get("name").s == "" || c.get("id").s == "" {
@@ -89,7 +82,7 @@ func (q *ociJob) messages(list value) *apiError {
 			if !called[m.get("toolCallId").s] {
 				return wireBad("messages[%d].toolCallId names no call", i)
 			}
-			q.toolText = flatCohere(content)
+			q.toolText = plainText(content)
 		}
 	}
 	return nil
@@ -133,39 +126,6 @@ func (q *ociJob) format(f value) *apiError {
 	return nil
 }
 
-// command checks a request of the format COHERE, where tools have names and types instead of a
-// schema.
-func (q *ociJob) command(r value) *apiError {
-	if e := wireError(ociCohereRules.check(r, "")); e != nil {
-		return e
-	}
-	q.maxTokens, _ = r.get("maxTokens").integer()
-	q.lastUser = r.get("message").s
-	for _, result := range r.get("toolResults").arr {
-		q.afterTool, q.toolText = true, result.get("outputs").s
-	}
-	if q.lastUser == "" && !q.afterTool {
-		return wireBad("message must not be empty")
-	}
-	for i, t := range r.get("tools").arr {
-		schema := value{kind: object, obj: []member{{"type", value{kind: text, s: "object"}}}}
-		properties := value{kind: object}
-		for _, p := range t.get("parameterDefinitions").obj {
-			kind := map[string]string{"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}[p.v.get("type").s]
-			if kind == "" {
-				return wireBad("tools[%d].parameterDefinitions.%s.type is not known", i, p.name)
-			}
-			properties.obj = append(properties.obj, member{p.name, value{kind: object, obj: []member{{"type", value{kind: text, s: kind}}}}})
-		}
-		schema.obj = append(schema.obj, member{"properties", properties})
-		q.tools = append(q.tools, tool{t.get("name").s, schema})
-	}
-	if f := r.get("responseFormat"); f.given() {
-		q.anyJSON, q.schema = f.get("type").s == "JSON_OBJECT", f.get("schema")
-	}
-	return nil
-}
-
 // answered writes the response, complete or as events.
 func (q *ociJob) answered() {
 	a := q.respond(0)
@@ -183,11 +143,7 @@ func (q *ociJob) answered() {
 		q.streamed(&a, u, usage)
 		return
 	}
-	format, inner := "GENERIC", `"timeCreated":"2026-01-01T00:00:00.000Z","choices":[{"index":0,"message":`+q.message(&a)+`,"finishReason":`+quoted(q.finish(&a))+`}]`
-	if q.cohere {
-		format, inner = "COHERE", `"text":`+audioText(&a)+q.cohereCalls(&a)+`,"finishReason":`+quoted(q.finish(&a))
-	}
-	q.x.plain("mock", []byte(`{"modelId":`+quoted(q.model)+`,"modelVersion":"1.0","chatResponse":{"apiFormat":`+quoted(format)+`,`+inner+`,`+usage+`}}`), u)
+	q.x.plain("mock", []byte(`{"modelId":`+quoted(q.model)+`,"modelVersion":"1.0","chatResponse":{"apiFormat":"GENERIC","timeCreated":"2026-01-01T00:00:00.000Z","choices":[{"index":0,"message":`+q.message(&a)+`,"finishReason":`+quoted(q.finish(&a))+`}],`+usage+`}}`), u)
 }
 
 // finish is the finish reason, in the words of the format.
@@ -195,8 +151,6 @@ func (q *ociJob) finish(a *modelOutput) string {
 	switch {
 	case q.st.finish != "":
 		return q.st.finish
-	case q.cohere:
-		return [...]string{"COMPLETE", "MAX_TOKENS", "COMPLETE", "COMPLETE", "ERROR_TOXIC"}[a.stop]
 	}
 	return [...]string{"stop", "length", "stop", "tool_calls", "content_filter"}[a.stop]
 }
@@ -216,33 +170,15 @@ func (q *ociJob) callID(i int) string {
 	return "chatcmpl-tool-" + strconv.FormatUint(uint64(q.seed), 36) + strconv.Itoa(i)
 }
 
-func (q *ociJob) cohereCalls(a *modelOutput) string {
-	var calls []string
-	for i := range a.calls {
-		calls = append(calls, `{"name":`+quoted(a.calls[i].name)+`,"parameters":`+a.calls[i].args+`}`)
-	}
-	if calls == nil {
-		return ""
-	}
-	return `,"toolCalls":[` + strings.Join(calls, ",") + `]`
-}
-
-// streamed sends events without names. In GENERIC the first event of a call has its name,
-// and the next ones have pieces of its arguments; COHERE repeats everything at the end.
+// streamed sends events without names. The first event of a call has its name, and the next
+// ones have pieces of its arguments.
 func (q *ociJob) streamed(a *modelOutput, u Usage, usage string) {
 	s := q.x.startStream("mock", u)
 	for _, p := range a.text {
 		s.spend(1, 0)
-		if q.cohere {
-			s.event("", []byte(`{"apiFormat":"COHERE","text":`+quoted(p)+`}`))
-		} else {
-			s.event("", []byte(`{"index":0,"message":{"role":"ASSISTANT","content":[{"type":"TEXT","text":`+quoted(p)+`}]},"pad":"aa"}`))
-		}
+		s.event("", []byte(`{"index":0,"message":{"role":"ASSISTANT","content":[{"type":"TEXT","text":`+quoted(p)+`}]},"pad":"aa"}`))
 	}
 	for i := range a.calls {
-		if q.cohere {
-			break
-		}
 		s.spend(1, 0)
 		s.event("", []byte(`{"index":0,"message":{"role":"ASSISTANT","toolCalls":[{"type":"FUNCTION","id":`+quoted(q.callID(i))+`,"name":`+quoted(a.calls[i].name)+`}]},"pad":"a"}`))
 		for _, p := range a.calls[i].pieces {
@@ -251,13 +187,9 @@ func (q *ociJob) streamed(a *modelOutput, u Usage, usage string) {
 		}
 	}
 	s.finish()
-	if q.cohere {
-		s.event("", []byte(`{"apiFormat":"COHERE","text":`+audioText(a)+q.cohereCalls(a)+`,"finishReason":`+quoted(q.finish(a))+`,`+usage+`}`))
-	} else {
-		s.event("", []byte(`{"message":{"role":"ASSISTANT"},"finishReason":`+quoted(q.finish(a))+`}`))
-		if q.usage {
-			s.event("", []byte(`{`+usage+`}`))
-		}
+	s.event("", []byte(`{"message":{"role":"ASSISTANT"},"finishReason":`+quoted(q.finish(a))+`}`))
+	if q.usage {
+		s.event("", []byte(`{`+usage+`}`))
 	}
 	s.end()
 }

@@ -13,9 +13,6 @@ func chatCompletion(x *exchange) *apiError {
 		return e
 	}
 	q, e := checkChat(x, v)
-	if e == nil {
-		e = checkBreakpoints(x, q.model)
-	}
 	if e != nil {
 		return e
 	}
@@ -90,8 +87,8 @@ func (c *chatResponse) message(choice int) []byte {
 		content = strings.Join(a.text, "")
 	}
 	b := fill(`{"role":"assistant","content":$,"refusal":$`, content, refusal)
-	if c.q.st.reasoningShown && len(a.thinking)+int(a.hidden) > 0 {
-		b = append(b, fill(`,"reasoning_content":$`, c.shown(a))...)
+	if len(a.thinking) > 0 {
+		b = append(b, fill(`,"reasoning_content":$`, strings.Join(a.thinking, ""))...)
 	}
 	if len(a.calls) > 0 && c.q.legacy {
 		return append(b, fill(`,"function_call":{"name":$,"arguments":$}}`, a.calls[0].name, a.calls[0].args)...)
@@ -111,14 +108,6 @@ func btoi(yes bool) int {
 		return 1
 	}
 	return 0
-}
-
-// shown returns the reported reasoning: real thinking, or words in place of the hidden one.
-func (c *chatResponse) shown(a *modelOutput) string {
-	if len(a.thinking) > 0 {
-		return strings.Join(a.thinking, "")
-	}
-	return strings.Join(words(c.q.seed, int(a.hidden)), "")
 }
 
 func (c *chatResponse) callID(choice, i int) string {
@@ -240,8 +229,8 @@ func (c *chatResponse) deltas(choice int) []delta {
 	}
 	if n := int64(len(a.thinking)) + a.hidden; n > 0 {
 		d := delta{json: `{}`, logprobs: "null", reasoning: n}
-		if c.q.st.reasoningShown {
-			d.json = `{"reasoning_content":` + quoted(c.shown(a)) + `}`
+		if len(a.thinking) > 0 {
+			d.json = `{"reasoning_content":` + quoted(strings.Join(a.thinking, "")) + `}`
 			out = append(out, d)
 		} else {
 			out[0].reasoning = n

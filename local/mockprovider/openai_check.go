@@ -39,17 +39,6 @@ func article(word string) string {
 	return "a " + word
 }
 
-const samplingRules = ` temperature:0..2 top_p:0..1 frequency_penalty:-2..2 presence_penalty:-2..2 n:1..128i max_tokens:1..2147483648i
-	max_completion_tokens:1..2147483648i `
-
-var chatRules = parseRules("..." + samplingRules + `seed:-9223372036854775808..9223372036854775808i stream:b logprobs:b store:b parallel_tool_calls:b
-	user:s reasoning_effort:s service_tier:s verbosity:s stream_options{... include_usage:b include_obfuscation:b} metadata:o logit_bias:o response_format:o`)
-
-var chatFields = strings.Fields(`model messages audio frequency_penalty function_call functions logit_bias logprobs
-	max_completion_tokens max_tokens metadata modalities moderation n parallel_tool_calls prediction presence_penalty
-	prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed
-	service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options`)
-
 // isReasoning reports whether a model is a reasoning model.
 func isReasoning(model string) bool {
 	if model == "mock-reasoning" {
@@ -86,6 +75,19 @@ func takeModel(x *exchange, v value) *apiError {
 	return nil
 }
 
+// chatRequest is a valid chat completion request.
+type chatRequest struct {
+	job
+	stream, includeUsage bool
+	n                    int
+	logprobs             bool
+	topLogprobs          int
+	legacy               bool // functions instead of tools
+}
+
+// imageTokens is what a picture or a file costs.
+const imageTokens = 85
+
 // checkChat reads a chat completion request.
 func checkChat(x *exchange, v value) (*chatRequest, *apiError) {
 	if e := takeModel(x, v); e != nil {
@@ -93,28 +95,16 @@ func checkChat(x *exchange, v value) (*chatRequest, *apiError) {
 	}
 	q := &chatRequest{job: job{model: x.model, st: &x.st, parallel: true}, n: 1}
 	messages := v.get("messages")
-	switch {
-	case messages.kind == absent:
-		return nil, badRequest("messages", "missing_required_parameter", "Missing required parameter: 'messages'.")
-	case messages.kind != array:
-		return nil, badRequest("messages", "invalid_type", "Invalid type for 'messages': expected an array of objects, but got "+messages.kind.String()+" instead.")
-	case len(messages.arr) == 0:
-		return nil, badRequest("messages", "empty_array", "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.")
-	}
 	q.seed = seedOf(messages.s)
-	if x.model == "mock-thinking" {
-		q.thinking, q.effort, x.st.reasoningShown = true, 24, true
-	}
+	q.thinking, q.effort = x.model == "mock-thinking", 24
 	for _, check := range []func() *apiError{
+		func() *apiError { return openAIError(bodies()["chat"].check(v, "")) },
 		func() *apiError { return q.messages(messages.arr) },
 		func() *apiError { return steerBy(&x.st, q.lastUser) },
-		func() *apiError { return checkFields(x, v) },
-		func() *apiError { return openAIError(chatRules.check(v, "")) },
 		func() *apiError { return q.limits(v) },
 		func() *apiError { return q.toolFields(v) },
-		func() *apiError { return q.functionFields(v) },
-		func() *apiError { return q.format(v, messages.s) },
-		func() *apiError { return q.stop(v) },
+		func() *apiError { return q.format(v.get("response_format"), messages) },
+		func() *apiError { return q.stop(v.get("stop")) },
 		func() *apiError { return q.streaming(v) },
 	} {
 		if e := check(); e != nil {
@@ -124,24 +114,120 @@ func checkChat(x *exchange, v value) (*chatRequest, *apiError) {
 	return q, nil
 }
 
-// steerBy reads the directives in a message; a mistake in one is refused.
-func steerBy(st *steering, s string) *apiError {
-	if err := st.readText(s); err != nil {
-		return badRequest("", "", err.Error())
+// messages reads the conversation: that each tool call has its response and each response its
+// call.
+func (q *chatRequest) messages(all []value) *apiError {
+	var open []string // calls that wait for a response
+	q.prompt = 3
+	for i, m := range all {
+		at := fmt.Sprintf("messages[%d]", i)
+		role, c := m.get("role").s, m.get("content")
+		calls := m.get("tool_calls").arr
+		switch {
+		case role != "tool" && len(open) > 0:
+			return missingResults(open)
+		case c.kind == array && len(c.arr) == 0, m.get("tool_calls").kind == array && len(calls) == 0:
+			return badRequest(at+".content", "empty_array", "Invalid '"+at+".content': empty array. Expected an array with minimum length 1, but got an empty array instead.")
+		case role == "assistant" && !c.given() && len(calls) == 0 && !m.get("function_call").given() && !m.get("audio").given() && !m.get("refusal").given():
+			return missingParam(at + ".content")
+		}
+		q.prompt += 4 + partTokens(c)
+		q.afterTool = role == "tool" || role == "function"
+		switch role {
+		case "user":
+			q.lastUser, q.toolText = plainText(c), ""
+		case "assistant":
+			for _, call := range calls {
+				open = append(open, call.get("id").s)
+				q.prompt += tokensOf(call.at("function.name").s) + tokensOf(call.at("function.arguments").s)
+			}
+		case "tool":
+			id := m.get("tool_call_id").s
+			k := slices.Index(open, id)
+			if k < 0 {
+				return badRequest(at+".tool_call_id", "", "Invalid parameter: 'tool_call_id' of '"+id+"' not found in 'tool_calls' of previous message.")
+			}
+			open = slices.Delete(open, k, k+1)
+			q.toolText = strings.TrimSpace(q.toolText + " " + plainText(c))
+		case "function":
+			q.toolText = c.s
+		}
+	}
+	if len(open) > 0 {
+		return missingResults(open)
 	}
 	return nil
 }
 
-// checkFields refuses unknown fields where that is wanted. Hosts that are compatible with
-// OpenAI accept any field, OpenAI itself does not.
-func checkFields(x *exchange, v value) *apiError {
-	if !x.st.strictFields {
+// partTokens counts the tokens of a content.
+func partTokens(c value) (n int64) {
+	if c.kind == text {
+		return tokensOf(c.s)
+	}
+	for _, p := range c.arr {
+		if said := p.get("text").s + p.get("refusal").s; p.get("text").given() || p.get("refusal").given() {
+			n += tokensOf(said)
+		} else {
+			n += imageTokens
+		}
+	}
+	return n
+}
+
+func missingResults(ids []string) *apiError {
+	return badRequest("messages", "", "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: "+strings.Join(ids, ", "))
+}
+
+func isName(s string, most int) bool {
+	return s != "" && len(s) <= most && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+}
+
+// toolFields reads tools, or functions, their old format.
+func (q *chatRequest) toolFields(v value) *apiError {
+	list, choice := v.get("tools"), v.get("tool_choice")
+	name := "tool_choice"
+	if functions := v.get("functions"); functions.given() || v.get("function_call").given() {
+		if list.given() {
+			return badRequest("functions", "", "'functions' and 'tools' may not be given together.")
+		}
+		list, choice, name, q.legacy = functions, v.get("function_call"), "function_call", true
+	}
+	parallel := v.get("parallel_tool_calls")
+	if !list.given() {
+		if choice.given() && choice.s != "none" || parallel.given() {
+			return badRequest(name, "", "'"+name+"' and 'parallel_tool_calls' are only allowed when 'tools' are specified.")
+		}
 		return nil
 	}
-	for _, m := range v.obj {
-		if !slices.Contains(chatFields, m.name) {
-			return badRequest(m.name, "unknown_parameter", "Unknown parameter: '"+m.name+"'.")
+	if len(list.arr) == 0 {
+		return badRequest("tools", "empty_array", "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.")
+	}
+	for _, t := range list.arr {
+		if !q.legacy {
+			t = t.get("function")
 		}
+		q.tools = append(q.tools, tool{t.get("name").s, t.get("parameters")})
+	}
+	q.prompt += tokensOf(list.s)
+	q.parallel = !q.legacy && (!parallel.given() || parallel.yes)
+	named := choice.get("function").get("name").s + choice.get("name").s
+	mode, known := map[string]choiceMode{"auto": chooseAuto, "none": chooseNone, "required": chooseAny}[choice.s]
+	switch q.choice = mode; {
+	case !choice.given() || choice.kind == text && known && (mode != chooseAny || !q.legacy):
+		return nil
+	case choice.kind == object && q.has(named):
+		q.choice, q.named = chooseNamed, named
+		return nil
+	case choice.kind == object:
+		return badRequest(name, "", "Invalid value for '"+name+"': no function named '"+named+"' was specified in the 'tools' parameter.")
+	}
+	return unsupportedValue(name, choice.s, "none", "auto", "required")
+}
+
+// steerBy reads the directives in a message; a mistake in one is refused.
+func steerBy(st *steering, s string) *apiError {
+	if err := st.readText(s); err != nil {
+		return badRequest("", "", err.Error())
 	}
 	return nil
 }
@@ -174,46 +260,25 @@ func (q *chatRequest) limits(v value) *apiError {
 		q.maxTokens = n
 	}
 	q.logprobs = v.get("logprobs").yes
-	if top := v.get("top_logprobs"); top.given() {
-		n, ok := top.integer()
-		if !ok || n < 0 || n > 20 {
-			return badRequest("top_logprobs", "invalid_value", "Invalid value for 'top_logprobs': must be an integer between 0 and 20.")
-		}
-		if !q.logprobs {
-			return badRequest("top_logprobs", "invalid_value", "Invalid value for 'top_logprobs': it is only allowed when 'logprobs' is true.")
-		}
-		q.topLogprobs = int(n)
+	n, ok := v.get("top_logprobs").integer()
+	if q.topLogprobs = int(n); ok && !q.logprobs {
+		return badRequest("top_logprobs", "invalid_value", "Invalid value for 'top_logprobs': it is only allowed when 'logprobs' is true.")
 	}
 	return nil
 }
 
-func (q *chatRequest) format(v value, messages string) *apiError {
-	f := v.get("response_format")
-	if !f.given() {
-		return nil
-	}
+func (q *chatRequest) format(f, messages value) *apiError {
 	switch f.get("type").s {
-	case "text":
 	case "json_object":
-		if !strings.Contains(strings.ToLower(messages), "json") {
+		if !strings.Contains(strings.ToLower(messages.s), "json") {
 			return badRequest("messages", "", "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.")
 		}
-		q.anyJSON = true
-		q.schema = schemaInWords(v.get("messages"))
+		q.anyJSON, q.schema = true, schemaInWords(messages)
 	case "json_schema":
 		s := f.get("json_schema")
-		if s.kind != object {
-			return badRequest("response_format.json_schema", "missing_required_parameter", "Missing required parameter: 'response_format.json_schema'.")
-		}
-		if e := checkName(s.get("name"), "response_format.json_schema.name"); e != nil {
-			return e
-		}
-		q.schema = s.get("schema")
-		if s.get("strict").yes {
+		if q.schema = s.get("schema"); s.get("strict").yes {
 			return checkStrictSchema(q.schema, s.get("name").s)
 		}
-	default:
-		return badRequest("response_format.type", "invalid_value", "Invalid value: '"+f.get("type").s+"'. Supported values are: 'json_object', 'json_schema', and 'text'.")
 	}
 	return nil
 }
@@ -251,23 +316,15 @@ func checkStrictSchema(s value, name string) *apiError {
 	return nil
 }
 
-func (q *chatRequest) stop(v value) *apiError {
-	f := v.get("stop")
+func (q *chatRequest) stop(f value) *apiError {
 	if f.kind == text {
 		q.stops = []string{f.s}
-		return nil
-	}
-	if f.given() && f.kind != array {
-		return badRequest("stop", "invalid_type", "Invalid type for 'stop': expected a string or an array of strings.")
-	}
-	if len(f.arr) > 4 {
-		return badRequest("stop", "array_above_max_length", fmt.Sprintf("Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length %d instead.", len(f.arr)))
 	}
 	for _, s := range f.arr {
-		if s.kind != text {
-			return badRequest("stop", "invalid_type", "Invalid type for 'stop': expected an array of strings.")
-		}
 		q.stops = append(q.stops, s.s)
+	}
+	if len(q.stops) > 4 {
+		return badRequest("stop", "array_above_max_length", fmt.Sprintf("Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length %d instead.", len(q.stops)))
 	}
 	return nil
 }
@@ -285,24 +342,16 @@ func (q *chatRequest) streaming(v value) *apiError {
 	return nil
 }
 
-// checkImageURL accepts addresses that a model can look at: http, https or a base64 data
-// URI.
-func checkImageURL(url, param string) *apiError {
-	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
-		return nil
-	}
-	head, data, ok := strings.Cut(url, ",")
-	kind, isData := strings.CutPrefix(head, "data:")
-	if !ok || !isData || !strings.HasSuffix(kind, ";base64") {
-		return badRequest(param, "invalid_value", "Invalid '"+param+"'. Expected a base64-encoded data URL with an image MIME type or a URL.")
-	}
-	switch mt, _, _ := strings.Cut(kind, ";"); mt {
-	case "image/jpeg", "image/png", "image/gif", "image/webp":
-	default:
-		return badRequest(param, "invalid_image_format", "You uploaded an unsupported image. Please make sure your image has of one the following formats: ['png', 'jpeg', 'gif', 'webp'].")
-	}
-	if _, err := base64.StdEncoding.DecodeString(data); err != nil || data == "" {
-		return badRequest(param, "invalid_base64", "Invalid base64 image_url.")
-	}
-	return nil
+func isURL(s string) bool { return strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://") }
+
+func isBase64(s string) bool {
+	raw, err := base64.StdEncoding.DecodeString(s)
+	return err == nil && len(raw) > 0
+}
+
+// isImage reports whether s is an address that a model can look at: http, https or a base64
+// data URI.
+func isImage(s string) bool {
+	head, data, _ := strings.Cut(s, ";base64,")
+	return isURL(s) || slices.Contains([]string{"data:image/jpeg", "data:image/png", "data:image/gif", "data:image/webp"}, head) && isBase64(data)
 }

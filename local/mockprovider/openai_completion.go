@@ -59,17 +59,13 @@ type completionRequest struct {
 	chatRequest
 	prompts []string
 	echo    bool
-	suffix  string
-	top     int64 // how many log probabilities are wanted; never: none
 }
-
-var completionRules = parseRules("... logprobs:0..5i best_of:1..20i" + samplingRules + "stream:b echo:b stream_options{... include_usage:b include_obfuscation:b}")
 
 func checkCompletion(x *exchange, v value) (*completionRequest, *apiError) {
 	if e := takeModel(x, v); e != nil {
 		return nil, e
 	}
-	q := &completionRequest{chatRequest: chatRequest{job: job{model: x.model, st: &x.st}, n: 1}, top: never}
+	q := &completionRequest{chatRequest: chatRequest{job: job{model: x.model, st: &x.st}, n: 1}}
 	prompt := v.get("prompt")
 	if !prompt.given() {
 		prompt = value{kind: text, s: "<|endoftext|>"}
@@ -83,7 +79,7 @@ func checkCompletion(x *exchange, v value) (*completionRequest, *apiError) {
 	if e := steerBy(&x.st, q.lastUser); e != nil {
 		return nil, e
 	}
-	if e := openAIError(completionRules.check(v, "")); e != nil {
+	if e := openAIError(bodies()["completion"].check(v, "")); e != nil {
 		return nil, e
 	}
 	if n, ok := v.get("n").integer(); ok {
@@ -96,11 +92,8 @@ func checkCompletion(x *exchange, v value) (*completionRequest, *apiError) {
 	if n, ok := v.get("max_tokens").integer(); ok {
 		q.maxTokens = n
 	}
-	if n, ok := v.get("logprobs").integer(); ok {
-		q.top = n
-	}
-	q.echo, q.suffix = v.get("echo").yes, v.get("suffix").s
-	if e := q.stop(v); e != nil {
+	q.echo = v.get("echo").yes
+	if e := q.stop(v.get("stop")); e != nil {
 		return nil, e
 	}
 	return q, q.streaming(v)
@@ -158,23 +151,7 @@ func (c *textResponse) head() []byte {
 
 // choice writes one choice with some of its pieces.
 func (c *textResponse) choice(i int, pieces []string, finish string) json.RawMessage {
-	logprobs := json.RawMessage("null")
-	if c.q.top != never {
-		logprobs = textLogprobs(pieces)
-	}
-	return fill(`{"text":$,"index":$,"logprobs":$,"finish_reason":$}`, strings.Join(pieces, ""), i, logprobs, orNull(finish))
-}
-
-func textLogprobs(pieces []string) json.RawMessage {
-	var tokens, probs, top, offsets []json.RawMessage
-	at := 0
-	for _, p := range pieces {
-		prob := json.RawMessage("-0." + strconv.Itoa(int(seedOf(p)%90)+10))
-		tokens, probs = append(tokens, json.RawMessage(quoted(p))), append(probs, prob)
-		top, offsets = append(top, fill(`{$:$}`, p, prob)), append(offsets, json.RawMessage(strconv.Itoa(at)))
-		at += len(p)
-	}
-	return fill(`{"tokens":$,"token_logprobs":$,"top_logprobs":$,"text_offset":$}`, list(tokens), list(probs), list(top), list(offsets))
+	return fill(`{"text":$,"index":$,"logprobs":null,"finish_reason":$}`, strings.Join(pieces, ""), i, orNull(finish))
 }
 
 func (c *textResponse) finish(a *modelOutput) string {

@@ -160,23 +160,7 @@ func (x *exchange) plain(id string, body []byte, u Usage) {
 	}
 }
 
-// write sends bytes, a few at a time where that was ordered.
-func (x *exchange) write(b []byte) {
-	n := x.st.dribble
-	if n <= 0 {
-		_, _ = x.w.Write(b)
-		return
-	}
-	for len(b) > 0 && !x.gone() {
-		k := min(n, len(b))
-		_, _ = x.w.Write(b[:k])
-		x.flush()
-		b = b[k:]
-		if len(b) > 0 {
-			x.sleep(x.st.pace)
-		}
-	}
-}
+func (x *exchange) write(b []byte) { _, _ = x.w.Write(b) }
 
 func (x *exchange) flush() {
 	if f, ok := x.w.(http.Flusher); ok {

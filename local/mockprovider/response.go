@@ -168,9 +168,6 @@ func (j *job) chooseCalls(seed uint32) []call {
 		if t.schema.kind == object {
 			calls[i].args = string(appendSample(nil, t.schema, t.schema, seed+uint32(i), 0))
 		}
-		if j.st.emptyArgs {
-			calls[i].args = ""
-		}
 		calls[i].pieces = chop(calls[i].args, 8)
 	}
 	return calls

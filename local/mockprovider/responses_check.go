@@ -15,46 +15,24 @@ type responseRequest struct {
 	logprobs  bool
 	summary   bool
 	custom    map[string]bool // tools that take free text
-	tier      string
 }
-
-// client_metadata is sent by Codex, and accepted.
-var responseFields = strings.Fields(`background client_metadata conversation context_management include input instructions max_output_tokens max_tool_calls
-	metadata model parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_retention reasoning safety_identifier
-	service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user`)
-
-// movedFields are fields of chat completions that have another name here.
-var movedFields = map[string]string{"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens", "response_format": "text.format", "reasoning_effort": "reasoning.effort"}
-
-var responseRules = parseRules(`... temperature:0..2 top_p:0..1 max_output_tokens:16..2147483648i top_logprobs:0..20i max_tool_calls:1..2147483648i
-	stream:b store:b parallel_tool_calls:b background:b user:s instructions:s service_tier:s truncation=auto|disabled previous_response_id:s prompt_cache_key:s safety_identifier:s
-	stream_options{include_obfuscation} metadata:o reasoning{effort=none|minimal|low|medium|high|xhigh summary=auto|concise|detailed generate_summary=auto|concise|detailed}
-	text{format:o verbosity} prompt:o include:a`)
-
-var responseIncludes = strings.Fields(`file_search_call.results web_search_call.results web_search_call.action.sources message.input_image.image_url
-	computer_call_output.output.image_url code_interpreter_call.outputs reasoning.encrypted_content message.output_text.logprobs`)
 
 // checkResponse reads a request of POST /responses.
 func checkResponse(x *exchange, v value) (*responseRequest, *apiError) {
 	if e := takeModel(x, v); e != nil {
 		return nil, e
 	}
-	q := &responseRequest{job: job{model: x.model, st: &x.st, parallel: true, prompt: 3}, custom: map[string]bool{}}
+	q := &responseRequest{job: job{model: x.model, st: &x.st, parallel: true, prompt: 3}, custom: map[string]bool{}, stream: v.get("stream").yes}
 	for _, check := range []func() *apiError{
-		func() *apiError { return checkBreakpoints(x, x.model) },
-		func() *apiError { return checkResponseFields(v) },
-		func() *apiError { return openAIError(responseRules.check(v, "")) },
+		func() *apiError { return openAIError(bodies()["response"].check(v, "")) },
 		func() *apiError { return checkMetadata(v) },
 		func() *apiError { return remembered(x, v) },
 		func() *apiError { return q.state(v) },
 		func() *apiError { return q.input(v) },
 		func() *apiError { return steerBy(&x.st, q.lastUser) },
-		func() *apiError { return q.limits(v) },
 		func() *apiError { return q.reasoning(v) },
-		func() *apiError { return q.include(v) },
 		func() *apiError { return q.toolFields(v) },
 		func() *apiError { return q.format(v) },
-		func() *apiError { return q.rest(v) },
 	} {
 		if e := check(); e != nil {
 			return nil, e
@@ -63,25 +41,15 @@ func checkResponse(x *exchange, v value) (*responseRequest, *apiError) {
 	return q, nil
 }
 
-func checkResponseFields(v value) *apiError {
-	for _, m := range v.obj {
-		if to := movedFields[m.name]; to != "" {
-			return badRequest(m.name, "unsupported_parameter", "Unsupported parameter: '"+m.name+"'. In the Responses API, this parameter has moved to '"+to+"'. Try again with the new parameter. See the API documentation for more information: https://platform.openai.com/docs/api-reference/responses/create.")
-		}
-		if !slices.Contains(responseFields, m.name) {
-			return badRequest(m.name, "unknown_parameter", "Unknown parameter: '"+m.name+"'.")
-		}
-	}
-	return nil
-}
-
-// state refuses saved prompts, of which there are none here, and background without store.
+// state refuses saved prompts, of which there are none here, and what needs another field.
 func (q *responseRequest) state(v value) *apiError {
-	if p := v.get("prompt"); p.given() {
+	switch p, store := v.get("prompt"), v.get("store"); {
+	case p.given():
 		return &apiError{status: http.StatusNotFound, param: "prompt", code: "prompt_not_found", message: "Prompt with id '" + p.get("id").s + "' not found."}
-	}
-	if v.get("background").yes && v.get("store").kind == boolean && !v.get("store").yes {
+	case v.get("background").yes && store.kind == boolean && !store.yes:
 		return badRequest("background", "", "Background mode requires 'store' to be true.")
+	case v.get("stream_options").given() && !q.stream:
+		return badRequest("stream_options", "", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
 	}
 	return nil
 }
@@ -98,130 +66,63 @@ func unsupportedValue(at, got string, allowed ...string) *apiError {
 	return badRequest(at, "invalid_value", "Invalid value: '"+got+"'. Supported values are: '"+strings.Join(allowed, "', '")+"'.")
 }
 
-func (q *responseRequest) limits(v value) *apiError {
-	q.maxTokens, _ = v.get("max_output_tokens").integer()
-	if !isReasoning(q.model) {
-		return nil
-	}
-	for _, name := range []string{"temperature", "top_p"} {
-		if v.get(name).given() {
-			return badRequest(name, "unsupported_parameter", "Unsupported parameter: '"+name+"' is not supported with this model.")
-		}
-	}
-	if q.st.reasoning == never {
-		q.st.reasoning = 16
-	}
-	return nil
-}
-
+// reasoning reads limits, and what only reasoning models accept or refuse.
 func (q *responseRequest) reasoning(v value) *apiError {
+	q.maxTokens, _ = v.get("max_output_tokens").integer()
+	include := v.get("include").s
+	q.logprobs, q.encrypted = strings.Contains(include, "message.output_text.logprobs"), strings.Contains(include, "reasoning.encrypted_content")
 	for _, m := range v.get("reasoning").obj {
-		if m.v.given() && !isReasoning(q.model) {
-			return badRequest("reasoning."+m.name, "unsupported_parameter", "Unsupported parameter: 'reasoning."+m.name+"' is not supported with this model.")
-		}
 		q.summary = q.summary || m.v.given() && m.name != "effort"
 	}
-	return nil
-}
-
-func (q *responseRequest) include(v value) *apiError {
-	f := v.get("include")
-	for i, s := range f.arr {
-		if !slices.Contains(responseIncludes, s.s) {
-			return unsupportedValue(fmt.Sprintf("include[%d]", i), s.s, responseIncludes...)
+	if isReasoning(q.model) {
+		if q.st.reasoning == never {
+			q.st.reasoning = 16
 		}
-		switch s.s {
-		case "reasoning.encrypted_content":
-			if !isReasoning(q.model) {
-				return badRequest("include", "", "Encrypted content is not supported with this model.")
+		for _, name := range samplingFields[:2] {
+			if v.get(name).given() {
+				return badRequest(name, "unsupported_parameter", "Unsupported parameter: '"+name+"' is not supported with this model.")
 			}
-			q.encrypted = true
-		case "message.output_text.logprobs":
-			q.logprobs = true
 		}
+		return nil
 	}
-	return nil
-}
-
-func (q *responseRequest) rest(v value) *apiError {
-	q.stream, q.tier = v.get("stream").yes, "default"
-	if v.get("stream_options").given() && !q.stream {
-		return badRequest("stream_options", "", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+	if v.at("reasoning.effort").given() || q.summary || q.encrypted {
+		return badRequest("reasoning.effort", "unsupported_parameter", "Unsupported parameter: 'reasoning.effort' is not supported with this model.")
 	}
 	return nil
 }
 
 func (q *responseRequest) toolFields(v value) *apiError {
-	tools := v.get("tools")
-	if tools.given() && tools.kind != array {
-		return wrongType("tools", "an array of objects", tools.kind)
-	}
-	for i, t := range tools.arr {
-		at := fmt.Sprintf("tools[%d]", i)
-		switch typ := t.get("type").s; typ {
-		case "function", "custom":
-			if t.get("function").given() {
-				return missingParam(at + ".name")
-			}
-			if e := checkName(t.get("name"), at+".name"); e != nil {
-				return e
-			}
-			p := t.get("parameters")
-			if typ == "custom" {
-				q.custom[t.get("name").s] = true
-				p = value{}
-			} else if p.kind == absent {
+	for i, t := range v.get("tools").arr {
+		at, name, p := fmt.Sprintf("tools[%d]", i), t.get("name").s, t.get("parameters")
+		switch t.get("type").s {
+		case "custom":
+			q.custom[name], p = true, value{}
+		case "function":
+			if p.kind == absent {
 				return missingParam(at + ".parameters")
 			}
-			if s := t.get("strict"); s.given() && s.kind != boolean {
-				return wrongType(at+".strict", "a boolean", s.kind)
-			} else if s.yes && typ == "function" {
-				if e := checkStrictSchema(p, t.get("name").s); e != nil {
-					return badRequest(at+".parameters", "invalid_function_parameters", strings.Replace(e.message, "response_format", "function", 1))
-				}
-			}
-			q.tools = append(q.tools, tool{t.get("name").s, p})
-			q.prompt += tokensOf(t.s)
-		case "":
-			return missingParam(at + ".type")
-		case "web_search", "web_search_preview", "file_search", "code_interpreter", "mcp", "image_generation", "computer_use_preview", "local_shell", "shell", "apply_patch", "tool_search":
-		case "namespace": // tools that the model finds by a search; it is not made to call them here
-			if e := checkName(t.get("name"), at+".name"); e != nil {
-				return e
+			if e := checkStrictSchema(p, name); e != nil && t.get("strict").yes {
+				return badRequest(at+".parameters", "invalid_function_parameters", strings.Replace(e.message, "response_format", "function", 1))
 			}
 		default:
-			return unsupportedValue(at+".type", typ, "function", "custom", "web_search", "file_search", "code_interpreter", "mcp", "image_generation")
+			continue // tools that the model is not made to call here
 		}
+		q.tools = append(q.tools, tool{name, p})
+		q.prompt += tokensOf(t.s)
 	}
 	if p := v.get("parallel_tool_calls"); p.given() {
 		q.parallel = p.yes
 	}
-	return q.choose(v.get("tool_choice"))
-}
-
-func (q *responseRequest) choose(c value) *apiError {
-	switch {
-	case !c.given():
-		return nil
-	case c.kind == text:
-		switch c.s {
-		case "none":
-			q.choice = chooseNone
-		case "auto":
-		case "required":
-			q.choice = chooseAny
-		default:
-			return unsupportedValue("tool_choice", c.s, "none", "auto", "required")
-		}
-		return nil
-	}
+	c := v.get("tool_choice")
 	if typ := c.get("type").s; typ == "function" || typ == "custom" {
-		if c.get("name").kind != text {
-			return missingParam("tool_choice.name")
-		}
-		q.choice, q.named = chooseNamed, c.get("name").s
-		if !slices.ContainsFunc(q.tools, func(t tool) bool { return t.name == q.named }) {
+		if q.choice, q.named = chooseNamed, c.get("name").s; !q.has(q.named) {
 			return badRequest("tool_choice", "", "Tool choice 'function' not found in 'tools' parameter.")
+		}
+	}
+	if c.kind == text {
+		var known bool
+		if q.choice, known = map[string]choiceMode{"none": chooseNone, "auto": chooseAuto, "required": chooseAny}[c.s]; !known {
+			return unsupportedValue("tool_choice", c.s, "none", "auto", "required")
 		}
 	}
 	return nil
@@ -229,29 +130,83 @@ func (q *responseRequest) choose(c value) *apiError {
 
 func (q *responseRequest) format(v value) *apiError {
 	f := v.at("text.format")
-	if !f.given() {
-		return nil
-	}
-	switch typ := f.get("type").s; typ {
-	case "text":
+	switch f.get("type").s {
 	case "json_object":
 		if !strings.Contains(strings.ToLower(v.get("input").s+v.get("instructions").s), "json") {
 			return badRequest("input", "", "Response input messages must contain the word 'json' in some form to use 'text.format' of type 'json_object'.")
 		}
 		q.anyJSON = true
 	case "json_schema":
-		if e := checkName(f.get("name"), "text.format.name"); e != nil {
-			return e
-		}
-		q.schema = f.get("schema")
-		if q.schema.kind != object {
-			return missingParam("text.format.schema")
-		}
-		if f.get("strict").yes {
+		if q.schema = f.get("schema"); f.get("strict").yes {
 			return checkStrictSchema(q.schema, f.get("name").s)
 		}
-	default:
-		return unsupportedValue("text.format.type", typ, "json_object", "json_schema", "text")
 	}
 	return nil
+}
+
+// signReasoning is what the signature of encrypted reasoning covers.
+const signReasoning = "reasoning:"
+
+// input reads the conversation, and checks that each call has its output and each output
+// its call.
+func (q *responseRequest) input(v value) *apiError {
+	in := v.get("input")
+	q.seed = seedOf(in.s)
+	q.prompt += tokensOf(v.get("instructions").s)
+	if in.kind == text {
+		q.lastUser = in.s
+		q.prompt += 4 + tokensOf(in.s)
+	}
+	var open []string
+	known := map[string]bool{}
+	for i, item := range in.arr {
+		at, id := fmt.Sprintf("input[%d]", i), item.get("call_id").s
+		q.prompt += 4
+		q.afterTool = false
+		switch item.get("type").s {
+		case "", "message":
+			q.prompt += partTokens(item.get("content"))
+			if item.get("role").s == "user" {
+				q.lastUser, q.toolText = responseText(item.get("content")), ""
+			}
+		case "function_call", "custom_tool_call":
+			if known[id] {
+				return badRequest(at+".call_id", "", "Duplicate call_id '"+id+"' in input.")
+			}
+			known[id] = true
+			open = append(open, id)
+			q.prompt += tokensOf(item.get("arguments").s + item.get("input").s)
+		case "function_call_output", "custom_tool_call_output":
+			if !known[id] {
+				return badRequest("input", "", "No tool call found for function call output with call_id "+id+".")
+			}
+			open = slices.DeleteFunc(open, func(o string) bool { return o == id })
+			q.prompt += partTokens(item.get("output"))
+			q.afterTool, q.toolText = true, strings.TrimSpace(q.toolText+" "+responseText(item.get("output")))
+		default: // reasoning that this provider made, or a reference
+			enc := item.get("encrypted_content")
+			if !enc.given() {
+				return &apiError{status: http.StatusNotFound, param: "input", message: "Item with id '" + item.get("id").s + "' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."}
+			}
+			if !unsealed(signReasoning, enc.s) {
+				return badRequest("", "invalid_encrypted_content", "The encrypted content "+clip(enc.s, 12)+"... could not be verified. Reason: Encrypted content could not be decrypted or parsed.")
+			}
+		}
+	}
+	if len(open) > 0 {
+		return badRequest("input", "", "No tool output found for function call "+open[0]+".")
+	}
+	return nil
+}
+
+// responseText joins the texts of a content.
+func responseText(c value) string {
+	s := ""
+	if c.kind == text {
+		s = c.s
+	}
+	for _, p := range c.arr {
+		s += p.get("text").s + p.get("refusal").s
+	}
+	return s
 }

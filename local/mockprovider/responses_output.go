@@ -132,7 +132,7 @@ func (r *responsesResponse) object(status string, output []byte) []byte {
 	return fill(`{"id":$,"object":"response","created_at":$,"status":$,"background":false,"error":$,"incomplete_details":$,"instructions":$,"max_output_tokens":$,"model":$,"output":[$],`+
 		`"parallel_tool_calls":$,"previous_response_id":$,"reasoning":$,"service_tier":$,"store":$,"temperature":$,"text":$,"tool_choice":$,"tools":$,"top_p":$,"truncation":$,"usage":$,"user":$,"metadata":$}`,
 		r.id, r.created, status, failure, incomplete, echo("instructions", "null"), echo("max_output_tokens", "null"), r.x.model, output,
-		echo("parallel_tool_calls", "true"), echo("previous_response_id", "null"), echo("reasoning", `{"effort":null,"summary":null}`), r.q.tier, echo("store", "true"), echo("temperature", "1.0"),
+		echo("parallel_tool_calls", "true"), echo("previous_response_id", "null"), echo("reasoning", `{"effort":null,"summary":null}`), "default", echo("store", "true"), echo("temperature", "1.0"),
 		echo("text", `{"format":{"type":"text"}}`), echo("tool_choice", `"auto"`), echo("tools", "[]"), echo("top_p", "1.0"), echo("truncation", `"disabled"`), usage, echo("user", "null"), echo("metadata", "{}"))
 }
 

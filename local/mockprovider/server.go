@@ -229,7 +229,7 @@ type shape struct {
 }
 
 // shapes are tried in this order, before OpenAI's and Anthropic's routes.
-var shapes = []*shape{jobHostShape, signedShape, bucketShape, messageBatchShape, bedrockJobsShape, vertexJobsShape, bedrockShape, nativeShape, geminiShape, cohereShape, federationShape, wiresShape, azureShape}
+var shapes = []*shape{jobHostShape, signedShape, bucketShape, messageBatchShape, bedrockJobsShape, vertexJobsShape, bedrockShape, geminiShape, cohereShape, federationShape, wiresShape, azureShape}
 
 // exchange is one request and its response.
 type exchange struct {

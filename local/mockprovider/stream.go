@@ -35,9 +35,6 @@ func (x *exchange) startStream(id string, full Usage) *stream {
 		s.out = s.gz
 	}
 	x.w.WriteHeader(http.StatusOK)
-	if x.st.bom {
-		s.buf = append(s.buf, "\ufeff"...)
-	}
 	return s
 }
 
@@ -135,9 +132,6 @@ func (s *stream) frame(b []byte, name string, data []byte) []byte {
 		// JSON may have white space between two values.
 		data = append(append(append([]byte{}, data[:len(data)-1]...), bytes.Repeat([]byte{' '}, st.hugeLine-len(data))...), '}')
 	}
-	if st.multiData {
-		data = bytes.Replace(data, []byte(`,"`), []byte(","+eol+`data: "`), 1)
-	}
 	b = append(append(append(b, "data: "...), data...), eol...)
 	return append(b, eol...)
 }
@@ -207,19 +201,7 @@ func (s *stream) last(name string, data []byte) {
 		}
 		return
 	}
-	if st.noFinalBlank {
-		s.trimmed(name, data)
-		return
-	}
 	s.event(name, data)
-	s.end()
-}
-
-// trimmed sends an event without the blank line after it.
-func (s *stream) trimmed(name string, data []byte) {
-	s.buf = s.frame(s.buf, name, data)
-	s.buf = bytes.TrimRight(s.buf, "\r\n")
-	s.send()
 	s.end()
 }
 
