@@ -30,6 +30,12 @@ func spawn(t *testing.T, dir string, flags ...string) *process {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "GATEWAY_TEST_CHILD="+dir, "GATEWAY_TEST_ADDR=127.0.0.1:0", "GATEWAY_TEST_FLAGS="+strings.Join(flags, " "),
 		"GATEWAY_ADMIN_KEY="+adminKey, "GATEWAY_WORKSPACE_KEY="+workspaceKey)
+	return launch(t, cmd)
+}
+
+// launch starts a gateway and waits until it is ready.
+func launch(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

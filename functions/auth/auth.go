@@ -10,13 +10,13 @@ import (
 	"slices"
 	"time"
 
+	"gateway/functions/auth/browsersession"
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/app/console"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
-	"gateway/shared/identity"
-	"gateway/shared/mcp/oauthserver"
+	"gateway/shared/mcp/cors"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/attempts"
@@ -29,11 +29,7 @@ type Deps struct {
 	// Self authenticates callers of routes about themselves, SessionOf their session.
 	Self      admin.Authenticate
 	SessionOf func(context.Context, *http.Request) (*signin.Session, string, error)
-	// Keys authenticates API keys; CallerOf returns the current permissions of a key. Browser
-	// authenticates callers of routes about a browser's session.
-	Keys     *identity.Authenticator
-	CallerOf func(context.Context, *identity.Principal) (admin.Caller, error)
-	Browser  admin.Authenticate
+	Browser   browsersession.Deps
 	// CheckURL is the egress rule for hosts that users configure; Transport is the guarded transport
 	// to identity providers, LookUpTXT the DNS resolver.
 	CheckURL  func(raw, field string) (*url.URL, error)
@@ -44,7 +40,7 @@ type Deps struct {
 	Loader    *resource.Loader
 	Resources *resource.Resources
 	// MCPAddress is the address of MCP servers and their authorization server, as
-	// oauthserver.Public returns it.
+	// cors.Public returns it.
 	MCPAddress string
 	PublicURL  string // public address of the gateway; empty for the address of the request
 }
@@ -53,15 +49,12 @@ type Deps struct {
 func NewDeps(c *app.Core) Deps {
 	c.Renewal = renewal(c) // this process may renew sessions at identity providers
 	sessions := console.Sessions(c)
-	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(c, sessions), Keys: c.Auth, Browser: console.Browser(c), CheckURL: c.Egress.CheckURL, Transport: c.Transport, PublicURL: c.PublicURL, MCPAddress: oauthserver.Public(c.PublicURL), Loader: c.Loader, Resources: c.Resources}
+	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(c, sessions), Browser: browsersession.NewDeps(c), CheckURL: c.Egress.CheckURL, Transport: c.Transport, PublicURL: c.PublicURL, MCPAddress: cors.Public(c.PublicURL), Loader: c.Loader, Resources: c.Resources}
 	d.LookUpTXT = func(ctx context.Context, name string) ([]string, error) {
 		if c.LookUpTXT != nil {
 			return c.LookUpTXT(ctx, name)
 		}
 		return net.DefaultResolver.LookupTXT(ctx, name)
-	}
-	d.CallerOf = func(ctx context.Context, p *identity.Principal) (admin.Caller, error) {
-		return console.CallerOf(ctx, c.Loader, p)
 	}
 	d.Record = func(ctx context.Context, org string, e audit.Entry) error {
 		if c.Records == nil {
@@ -76,7 +69,7 @@ func NewDeps(c *app.Core) Deps {
 func New(d Deps) admin.Family {
 	f := &family{Deps: d, attempts: &attempts.Counter{Store: d.Resources.Store()}}
 	f.connections, f.domains = f.describeConnections(), f.describeDomains()
-	return admin.Family{Name: "auth", Doc: "Sign-in of users, sessions, SSO configurations and domains, and the OAuth server.", Routes: slices.Concat(themselves{f}.selfRoutes(), f.browserRoutes(), f.loginRoutes(), bySAML{f}.samlRoutes(), f.connections.Routes(), f.verifyConnection(), f.domains.Routes(), f.verifyDomain(), (&granting{f}).oauthRoutes())}
+	return admin.Family{Name: browsersession.Name, Doc: "Sign-in of users, sessions, SSO configurations and domains, and the OAuth server.", Routes: slices.Concat(themselves{f}.selfRoutes(), browsersession.Routes(f.Browser), f.loginRoutes(), bySAML{f}.samlRoutes(), f.connections.Routes(), f.verifyConnection(), f.domains.Routes(), f.verifyDomain(), (&granting{f}).oauthRoutes())}
 }
 
 type family struct {

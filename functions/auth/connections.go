@@ -235,7 +235,6 @@ var (
 	ofBrowsers     = attempts.Limit{Name: "sign-in pages", Most: 120, Take: 5, Each: time.Minute}
 	ofClients      = attempts.Limit{Name: "requests of clients", Most: 1200, Take: 20, Each: time.Minute}
 	ofOrganisation = attempts.Limit{Name: "sign-ins to an organisation", Most: 1200, Take: 20, Each: time.Minute}
-	ofWrongKeys    = attempts.Limit{Name: "sign-ins with a wrong key", Most: 20, Take: 1, Each: time.Minute}
 	// ofStrays limits what anyone can write to the audit log of an organization.
 	ofStrays = attempts.Limit{Name: "responses without a pending sign-in", Most: 60, Take: 1, Each: time.Minute}
 )

@@ -3,6 +3,7 @@ package auth
 import (
 	"net/http"
 
+	"gateway/functions/auth/browsersession"
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
@@ -71,7 +72,7 @@ func (f themselves) selfRoutes() []admin.Route {
 			Doc: "End a session of the caller. It becomes invalid within two seconds."},
 		{Method: "DELETE", Path: "/auth/sessions", Name: "endOtherSessions", Action: audit.Delete, Response: admin.EmptyResponse, Do: f.endOthers,
 			Doc: "End all other sessions of the caller."},
-		{Method: "POST", Path: "/auth/logout", Name: "logOut", Action: audit.Logout, ResponseOf: admin.SchemaOf[loggedOut], Do: f.logout,
+		{Method: "POST", Path: "/auth/logout", Name: "logOut", Action: audit.Logout, ResponseOf: admin.SchemaOf[browsersession.LoggedOut], Do: f.logout,
 			Doc: "End the calling session. logout_url, if present, also ends the session at the identity provider when opened in a browser."},
 	}
 	for i := range routes {
@@ -82,10 +83,6 @@ func (f themselves) selfRoutes() []admin.Route {
 		}
 	}
 	return routes
-}
-
-type loggedOut struct {
-	LogoutURL *string `json:"logout_url"`
 }
 
 func (f themselves) self(c *admin.Call) (any, error) {
@@ -221,5 +218,5 @@ func (f themselves) logout(c *admin.Call) (any, error) {
 	if err := c.Change(func(tx *resource.Tx) error { signin.End(tx, of); return nil }); err != nil {
 		return nil, err
 	}
-	return admin.Response{JSON: loggedOut{LogoutURL: out}, Header: http.Header{"Set-Cookie": {browser.Clear().String()}}}, nil
+	return admin.Response{JSON: browsersession.LoggedOut{LogoutURL: out}, Header: http.Header{"Set-Cookie": {browser.Clear().String()}}}, nil
 }

@@ -16,7 +16,6 @@ import (
 	"unicode"
 
 	"gateway/functions/docs/components"
-	"gateway/functions/docs/toolbox"
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/relay"
@@ -32,20 +31,24 @@ const (
 	Version = release.Version
 )
 
+// Tools returns the route of the MCP server with the operations of a document as its tools:
+// see package toolbox.
+type Tools func(document func() (json.RawMessage, error)) admin.Route
+
 // New returns the family of the document, which covers the routes, the families, and this
-// family itself. Tools of the MCP server call api.
-func New(api toolbox.API, routes []relay.Route, families ...admin.Family) admin.Family {
-	all := append(families[:len(families):len(families)], serve(nil, nil))
-	return serve(api, func() (json.RawMessage, error) { return build(routes, all) })
+// family itself. Without tools there is no MCP server.
+func New(tools Tools, routes []relay.Route, families ...admin.Family) admin.Family {
+	all := append(families[:len(families):len(families)], serve(tools, nil))
+	return serve(tools, func() (json.RawMessage, error) { return build(routes, all) })
 }
 
 // Serve makes the family of a document that was built before.
-func Serve(api toolbox.API, document json.RawMessage) admin.Family {
-	return serve(api, func() (json.RawMessage, error) { return document, nil })
+func Serve(tools Tools, document json.RawMessage) admin.Family {
+	return serve(tools, func() (json.RawMessage, error) { return document, nil })
 }
 
 // serve returns the family of a document that is built on the first request for it.
-func serve(api toolbox.API, text func() (json.RawMessage, error)) admin.Family {
+func serve(tools Tools, text func() (json.RawMessage, error)) admin.Family {
 	text = sync.OnceValues(text)
 	document := sync.OnceValues(func() (*admin.Document, error) {
 		raw, err := text()
@@ -72,7 +75,7 @@ func serve(api toolbox.API, text func() (json.RawMessage, error)) admin.Family {
 		return nil, fault.New(fault.NotFound, "", "There is no such page; /docs lists them")
 	}
 	html := admin.Schema{"type": "string"}
-	return admin.Family{Name: Name, Doc: "The API document, as OpenAPI, as HTML, and as MCP tools.", Routes: []admin.Route{
+	f := admin.Family{Name: Name, Doc: "The API document, as OpenAPI and as HTML.", Routes: []admin.Route{
 		{
 			Method: "GET", Path: "/openapi.json", Name: "getDocument", Doc: "Read the OpenAPI 3.1 document of the gateway.", Public: true,
 			Errors: []int{304}, Response: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
@@ -98,8 +101,11 @@ func serve(api toolbox.API, text func() (json.RawMessage, error)) admin.Family {
 			Errors: []int{304, 404}, Produces: pageType, Response: html,
 			Do: func(c *admin.Call) (any, error) { return page(guidePath + c.Param("guide")) },
 		},
-		toolbox.New(api, text).Route(),
 	}}
+	if tools != nil {
+		f.Doc, f.Routes = "The API document, as OpenAPI, as HTML, and as MCP tools.", append(f.Routes, tools(text))
+	}
+	return f
 }
 
 // build puts the data plane into the document of the administration.

@@ -21,6 +21,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity/signing"
 	"gateway/shared/mcp"
+	"gateway/shared/mcp/cors"
 	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
@@ -38,7 +39,7 @@ type Deps struct {
 	// PublicURL is the gateway's public address, such as https://gateway.example.com/v1; empty
 	// for the address of the request.
 	PublicURL string
-	// MCPAddress is the address of MCP servers, as oauthserver.Public returns it.
+	// MCPAddress is the address of MCP servers, as cors.Public returns it.
 	MCPAddress string
 	// Sessions and Loader identify the user and the browser of a sign-in.
 	Sessions *signin.Sessions
@@ -50,7 +51,7 @@ type Deps struct {
 // NewDeps returns the dependencies in an installation. secrets connects to secret managers.
 func NewDeps(c *app.Core, secrets *provider.Loaded) Deps {
 	return Deps{
-		CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, MCPAddress: oauthserver.Public(c.PublicURL), Sessions: signin.New(c.Loader, c.Resources), Loader: c.Loader, Signing: c.Signing,
+		CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, MCPAddress: cors.Public(c.PublicURL), Sessions: signin.New(c.Loader, c.Resources), Loader: c.Loader, Signing: c.Signing,
 		Opener: &mcp.Opener{Sealer: c.Sealer, Transport: c.Transport, Hosts: c.TrustedTransport, Now: c.Now, Secrets: secrets},
 	}
 }

@@ -10,16 +10,14 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay"
 	"gateway/shared/relay/response"
-	"gateway/shared/relay/tools"
 )
 
-// Routes are the family's routes.
+// Routes are the family's routes, without the loop of package tools.
 func Routes() []relay.Route {
 	return []relay.Route{
 		{
 			Method: "POST", Path: "/messages", Endpoint: "messages", BodyMode: relay.Unified, Scope: "completions.write",
 			Client: anthropic.Messages{}, Verbatim: true, Operation: provider.Messages,
-			Handler: tools.Messages(tools.MCPCalls()),
 		},
 		{
 			Method: "POST", Path: "/messages/count_tokens", Endpoint: "messagesCountTokens", BodyMode: relay.Unified, Scope: "completions.write",

@@ -10,15 +10,14 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay"
 	"gateway/shared/relay/response"
-	"gateway/shared/relay/tools"
 )
 
-// Routes are the family's routes.
+// Routes are the family's routes, without the loop of package tools.
 func Routes() []relay.Route {
 	return append([]relay.Route{
 		{
 			Method: "POST", Path: "/responses", Endpoint: "createModelResponse", BodyMode: relay.Unified, Scope: "completions.write",
-			Client: responses.Responses{}, Operation: provider.ResponsesCreate, Handler: tools.Responses(tools.MCPCalls()),
+			Client: responses.Responses{}, Operation: provider.ResponsesCreate,
 		},
 		of("/responses/compact", "compactModelResponse", provider.ResponsesCompact, meter),
 		count(),

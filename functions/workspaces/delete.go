@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"gateway/shared/a2a"
 	"gateway/shared/admin"
 	"gateway/shared/app/notices"
 	"gateway/shared/audit"
@@ -15,7 +14,6 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/identity/membership"
 	"gateway/shared/ledger"
-	"gateway/shared/mcp"
 	"gateway/shared/observe"
 	"gateway/shared/prompt"
 	"gateway/shared/provider"
@@ -88,7 +86,15 @@ func errNotEmpty(counts []string) error {
 // so that none of them can add resources. If it fails midway, the workspace still exists and
 // the call can be repeated.
 func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
-	kinds := append([]resource.Kind{provider.KindProvider, route.KindConfig, prompt.KindPrompt, prompt.KindPartial, guard.KindGuardrail, mcp.KindServer, a2a.KindServer}, f.Dependants...)
+	kinds := []resource.Kind{provider.KindProvider, route.KindConfig, prompt.KindPrompt, prompt.KindPartial, guard.KindGuardrail}
+	along := along
+	for _, d := range f.Dependents {
+		if d.Along {
+			along = append(along[:len(along):len(along)], d.Kind)
+		} else {
+			kinds = append(kinds, d.Kind)
+		}
+	}
 	sc := inside(rec)
 	if !force {
 		if err := c.Resources.Change(c.Context, rec.Scope, func(tx *resource.Tx) error { return tx.RefuseIfUsed(rec.Ref()) }); err != nil {
@@ -110,7 +116,7 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 	}
 	for _, k := range append([]resource.Kind{identity.KindKey}, append(kinds, along...)...) {
 		err := admin.Drain(c, sc, k, rowsOfRecord, func(tx *resource.Tx, rec *resource.Record) error {
-			if err := release(tx, rec); err != nil {
+			if err := f.release(tx, rec); err != nil {
 				return err
 			}
 			return tx.Archive(rec)
@@ -161,7 +167,7 @@ func unmap(c *admin.Call, workspace *resource.Record) error {
 }
 
 // along are the kinds that are archived with a workspace even without force.
-var along = []resource.Kind{provider.KindIntegration, mcp.KindIntegration, a2a.KindIntegration, observe.KindDestination, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy, notices.KindWebhook, exportrow.Kind}
+var along = []resource.Kind{provider.KindIntegration, observe.KindDestination, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy, notices.KindWebhook, exportrow.Kind}
 
 // rowsOfMember is how many rows a membership takes when it ends.
 const rowsOfMember = 6
@@ -171,7 +177,7 @@ const rowsOfMember = 6
 const rowsOfRecord = 10
 
 // release removes the rows by which others find or keep a record.
-func release(tx *resource.Tx, rec *resource.Record) error {
+func (f *family) release(tx *resource.Tx, rec *resource.Record) error {
 	switch rec.Kind {
 	case identity.KindKey:
 		var k identity.Key
@@ -193,16 +199,17 @@ func release(tx *resource.Tx, rec *resource.Record) error {
 		return tx.RemoveUse(of, rec.Ref())
 	case exportrow.Kind: // ends the run that writes into it
 		tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: exportrow.Run(rec.Scope, rec.ID)}}, nil)
-	case mcp.KindServer:
-		return mcp.Release(tx, rec)
-	case a2a.KindServer:
-		return a2a.Release(tx, rec)
 	case prompt.KindPrompt: // no longer visible anywhere
 		share, ok, err := tx.Get(rec.Scope.Organisation(), prompt.KindShare, rec.ID)
 		if err != nil || !ok {
 			return err
 		}
 		return tx.Delete(&share)
+	}
+	for _, d := range f.Dependents {
+		if d.Kind == rec.Kind && d.Release != nil {
+			return d.Release(tx, rec)
+		}
 	}
 	return nil
 }

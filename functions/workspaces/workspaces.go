@@ -24,9 +24,8 @@ const kindGuardrail resource.Kind = "GUARDRAIL"
 // Deps is what the family works with.
 type Deps struct {
 	Ledger *ledger.Ledger
-	// Dependants are the kinds, beside providers and configs, that keep a
-	// workspace from being deleted without force.
-	Dependants []resource.Kind
+	// Dependents are the kinds that optional parts of the product add to workspaces.
+	Dependents []resource.Dependent
 }
 
 // New makes the family.

@@ -277,6 +277,9 @@ var slugs = upstream.Slugs{Row: "AGENT_SLUG", What: "agent server"}
 // ClaimSlug stages the claim of a new server's slug, which is unique in the organization.
 func ClaimSlug(tx *resource.Tx, rec *resource.Record) { slugs.Claim(tx, rec) }
 
+// Dependents are the kinds that end with their workspace.
+var Dependents = []resource.Dependent{{Kind: KindServer, Release: Release}, {Kind: KindIntegration, Along: true}}
+
 // Release stages the release of a deleted server's slug and integration.
 func Release(tx *resource.Tx, rec *resource.Record) error {
 	s, err := DecodeServer(*rec)

@@ -23,7 +23,6 @@ import (
 	"gateway/shared/host/http1"
 	"gateway/shared/host/originauth"
 	"gateway/shared/mcp/cors"
-	"gateway/shared/mcp/oauthserver"
 )
 
 // MaxLambdaBody is the largest request body, in bytes, that is safe in a Lambda event,
@@ -246,7 +245,7 @@ func (o Options) FromEnvironment() (Options, error) {
 	if o.Aliases, err = alias.FromEnvironment(); err != nil {
 		return o, err
 	}
-	if o.Pages, err = cors.FromEnvironment(oauthserver.Public(os.Getenv(oauthserver.EnvPublic))); err != nil {
+	if o.Pages, err = cors.FromEnvironment(cors.Public(os.Getenv(cors.EnvPublic))); err != nil {
 		return o, err
 	}
 	if o.DataPages, err = cors.DataPlaneFromEnvironment(); err != nil {

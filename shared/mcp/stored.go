@@ -197,6 +197,9 @@ func FindBySlug(ctx context.Context, s store.Store, org store.Scope, slug string
 	return store.Scope{Org: org.Org, Workspace: it.String("ws")}, it.String("id"), ok, nil
 }
 
+// Dependents are the kinds that end with their workspace.
+var Dependents = []resource.Dependent{{Kind: KindServer, Release: Release}, {Kind: KindIntegration, Along: true}}
+
 // Release stages the release of a deleted server's slug and references.
 func Release(tx *resource.Tx, rec *resource.Record) error {
 	s, err := DecodeServer(*rec)

@@ -60,6 +60,15 @@ type Record struct {
 	archived   bool   // the stored list row is in the list of archived records
 }
 
+// Dependent is a kind of resources that end with their workspace.
+type Dependent struct {
+	Kind Kind
+	// Along means that they do not keep the workspace from being deleted.
+	Along bool
+	// Release removes the rows by which others find or keep a record; nil: there are none.
+	Release func(*Tx, *Record) error
+}
+
 // Ref names a record.
 type Ref struct {
 	Scope store.Scope

@@ -23,6 +23,7 @@ import (
 	"gateway/shared/host/dataplane"
 	"gateway/shared/relay"
 	"gateway/shared/relay/batchrun"
+	"gateway/shared/relay/tools"
 )
 
 func main() {
@@ -51,5 +52,5 @@ func open(ctx context.Context) (*batchrun.Runner, error) {
 // routes are those that rows of batches call, and by which the end of what providers
 // make in the background is looked for.
 func routes() []relay.Route {
-	return slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), files.Routes(), batches.Routes(), passthrough.Routes())
+	return tools.Loop(slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), files.Routes(), batches.Routes(), passthrough.Routes()))
 }

@@ -15,6 +15,6 @@ import (
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
-		return []admin.Family{docs.Serve(toolbox.RemoteAPI{Base: os.Getenv(onaws.EnvPublicURL), Transport: c.Transport}, document.JSON)}
+		return []admin.Family{docs.Serve(toolbox.Calling(toolbox.RemoteAPI{Base: os.Getenv(onaws.EnvPublicURL), Transport: c.Transport}), document.JSON)}
 	})
 }

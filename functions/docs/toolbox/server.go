@@ -43,6 +43,11 @@ func New(api API, document func() (json.RawMessage, error)) *Server {
 	})}
 }
 
+// Calling returns the route of a document's server, whose tools call api.
+func Calling(api API) func(document func() (json.RawMessage, error)) admin.Route {
+	return func(document func() (json.RawMessage, error)) admin.Route { return New(api, document).Route() }
+}
+
 // Route is the server's own.
 func (s *Server) Route() admin.Route {
 	message := admin.Schema{"type": "object", "description": "A JSON-RPC message."}

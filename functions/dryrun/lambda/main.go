@@ -17,9 +17,10 @@ import (
 	"gateway/functions/responses"
 	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
+	"gateway/shared/relay/tools"
 )
 
 func main() {
-	dataplane.Main(dryrun.Routes(slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), moderations.Routes(),
-		images.Routes(), audio.Routes(), rerank.Routes(), promptruns.Routes(), passthrough.Routes())), plane.Translators())
+	dataplane.Main(dryrun.Routes(tools.Loop(slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), moderations.Routes(),
+		images.Routes(), audio.Routes(), rerank.Routes(), promptruns.Routes(), passthrough.Routes()))), plane.Translators())
 }

@@ -5,6 +5,7 @@ import (
 	"gateway/functions/messages"
 	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
+	"gateway/shared/relay/tools"
 )
 
-func main() { dataplane.Main(messages.Routes(), plane.Translators()) }
+func main() { dataplane.Main(tools.Loop(messages.Routes()), plane.Translators()) }

@@ -5,6 +5,7 @@ import (
 	"gateway/functions/responses"
 	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
+	"gateway/shared/relay/tools"
 )
 
-func main() { dataplane.Main(responses.Routes(), plane.Translators()) }
+func main() { dataplane.Main(tools.Loop(responses.Routes()), plane.Translators()) }

@@ -18,7 +18,6 @@ import (
 	"gateway/shared/host/meter"
 	"gateway/shared/host/originauth"
 	"gateway/shared/mcp/cors"
-	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/seal"
 )
 
@@ -52,7 +51,7 @@ func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []
 	if err != nil {
 		return nil, err
 	}
-	pages, err := cors.FromEnvironment(oauthserver.Public(os.Getenv(oauthserver.EnvPublic)))
+	pages, err := cors.FromEnvironment(cors.Public(os.Getenv(cors.EnvPublic)))
 	if err != nil {
 		return nil, err
 	}

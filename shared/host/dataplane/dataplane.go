@@ -22,7 +22,6 @@ import (
 	"gateway/shared/host/meter"
 	"gateway/shared/host/originauth"
 	"gateway/shared/mcp/cors"
-	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/pricing/running"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
@@ -78,7 +77,7 @@ func frontFromEnvironment() (func(http.Handler) http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := cors.FromEnvironment(oauthserver.Public(os.Getenv(oauthserver.EnvPublic)))
+	pages, err := cors.FromEnvironment(cors.Public(os.Getenv(cors.EnvPublic)))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@
 package cors
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -163,7 +164,20 @@ func parse(name, list string) (out []string, err error) {
 	return out, nil
 }
 
-// FromEnvironment reads Env. public is the result of oauthserver.Public.
+// EnvBase is the environment variable with the public address of MCP servers, if it differs
+// from the gateway's.
+const EnvBase = "MCP_GATEWAY_BASE_URL"
+
+// EnvPublic is the environment variable with the gateway's public address.
+const EnvPublic = "GATEWAY_PUBLIC_URL"
+
+// Public returns the configured public address, or "" if the address of the request is used.
+// public is the operator's setting.
+func Public(public string) string {
+	return strings.TrimRight(cmp.Or(os.Getenv(EnvBase), public), "/")
+}
+
+// FromEnvironment reads Env. public is the result of Public.
 func FromEnvironment(public string) (Pages, error) {
 	origins, err := Parse(os.Getenv(Env))
 	return Pages{Origins: origins, Public: public}, err

@@ -1,7 +1,6 @@
 package oauthserver
 
 import (
-	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -9,7 +8,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -215,13 +213,6 @@ func (h *StoredGrant) End(tx *resource.Tx) {
 	tx.DeleteCredential(key(kindGrant, h.ID))
 }
 
-// EnvBase is the environment variable with the public address of MCP servers, if it differs
-// from the gateway's.
-const EnvBase = "MCP_GATEWAY_BASE_URL"
-
-// EnvPublic is the environment variable with the gateway's public address.
-const EnvPublic = "GATEWAY_PUBLIC_URL"
-
 // BasePath is the path prefix of the gateway's routes.
 const BasePath = "/v1"
 
@@ -241,14 +232,8 @@ const (
 	PathInspect   = "/oauth/introspect"
 )
 
-// Public returns the configured public address, or "" if the address of the request is used.
-// public is the operator's setting.
-func Public(public string) string {
-	return strings.TrimRight(cmp.Or(os.Getenv(EnvBase), public), "/")
-}
-
 // Issuer returns the address of the authorization server, which is the gateway's. public is the
-// result of Public.
+// result of cors.Public.
 func Issuer(public string, r *http.Request) string {
 	if public != "" {
 		return public

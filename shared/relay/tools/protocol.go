@@ -15,6 +15,7 @@ import (
 	"gateway/shared/mcp/cors"
 	"gateway/shared/mcp/gate"
 	"gateway/shared/mcp/oauthserver"
+	"gateway/shared/provider"
 	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
 )
@@ -50,8 +51,23 @@ func MCPCalls() *routes.Route {
 	return &rt
 }
 
+// Loop makes the routes of Messages and Responses among all run tools of MCP servers. It
+// returns all.
+func Loop(all []routes.Route) []routes.Route {
+	for i := range all {
+		switch rt := &all[i]; {
+		case rt.Handler != nil:
+		case rt.Operation == provider.Messages:
+			rt.Handler = Messages(MCPCalls())
+		case rt.Operation == provider.ResponsesCreate:
+			rt.Handler = Responses(MCPCalls())
+		}
+	}
+	return all
+}
+
 func served() protocol {
-	public := oauthserver.Public(os.Getenv(oauthserver.EnvPublic))
+	public := cors.Public(os.Getenv(cors.EnvPublic))
 	pages, _ := cors.FromEnvironment(public) // the host does not start with an invalid list
 	return protocol{gate.New(gate.Options{Timeout: MCPTimeout(os.Getenv(envTimeout)), Pages: pages, MaxResult: maxResult, Public: public})}
 }

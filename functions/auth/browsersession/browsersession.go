@@ -1,6 +1,10 @@
-package auth
+// Package browsersession is the session of a browser, which begins with an API key or an
+// invitation. Package auth adds it to the routes for signing in; without that package it is the
+// only way to sign in.
+package browsersession
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -8,6 +12,8 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/admin/acceptance"
+	"gateway/shared/app"
+	"gateway/shared/app/console"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
@@ -17,10 +23,52 @@ import (
 	"gateway/shared/signin/attempts"
 	"gateway/shared/signin/browser"
 	"gateway/shared/signin/keysession"
+	"gateway/shared/store"
 	"gateway/shared/tenant"
 )
 
-const pathSession = "/session"
+const path = "/session"
+
+// Name is the name of the family.
+const Name = "auth"
+
+// Deps are the dependencies of the package.
+type Deps struct {
+	// Browser authenticates callers by their cookies, SessionOf returns the session of a user.
+	Browser   admin.Authenticate
+	SessionOf func(context.Context, *http.Request) (*signin.Session, string, error)
+	// Keys authenticates API keys; CallerOf returns the current permissions of a key.
+	Keys      *identity.Authenticator
+	CallerOf  func(context.Context, *identity.Principal) (admin.Caller, error)
+	Loader    *resource.Loader
+	Store     store.Store
+	PublicURL string // public address of the gateway; empty for the address of the request
+}
+
+// NewDeps returns the dependencies in an installation.
+func NewDeps(c *app.Core) Deps {
+	callerOf := func(ctx context.Context, p *identity.Principal) (admin.Caller, error) {
+		return console.CallerOf(ctx, c.Loader, p)
+	}
+	return Deps{Browser: console.Browser(c), SessionOf: console.SessionOf(c, console.Sessions(c)), Keys: c.Auth, CallerOf: callerOf, Loader: c.Loader, Store: c.Resources.Store(), PublicURL: c.PublicURL}
+}
+
+// New returns the family of a gateway without package auth.
+func New(d Deps) admin.Family {
+	return admin.Family{Name: Name, Doc: "Sessions of browsers.", Routes: Routes(d)}
+}
+
+// Routes returns the routes.
+func Routes(d Deps) []admin.Route {
+	return (&family{d, &attempts.Counter{Store: d.Store}}).routes()
+}
+
+type family struct {
+	Deps
+	attempts *attempts.Counter
+}
+
+var ofWrongKeys = attempts.Limit{Name: "sign-ins with a wrong key", Most: 20, Take: 1, Each: time.Minute}
 
 // browserSession describes the caller for a console.
 type browserSession struct {
@@ -53,20 +101,20 @@ type gained struct {
 }
 
 // browserRoutes begin, show and end the session of a browser.
-func (f *family) browserRoutes() []admin.Route {
+func (f *family) routes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
 	return []admin.Route{
-		{Method: "POST", Path: pathSession, Name: "createSession", Public: true, Action: audit.Login, Resource: "sessions", ResponseOf: admin.SchemaOf[browserSession], Errors: []int{401, 403, 404, 409, 429}, Do: f.beginByKey,
+		{Method: "POST", Path: path, Name: "createSession", Public: true, Action: audit.Login, Resource: "sessions", ResponseOf: admin.SchemaOf[browserSession], Errors: []int{401, 403, 404, 409, 429}, Do: f.beginByKey,
 			Doc: "Sign in a browser with an API key or an invitation. The session is an HttpOnly cookie with the permissions of the key; it ends with the key, after 12 hours, or according to the settings. Changes require the header X-Gateway-Csrf with csrf_token, and the gateway's origin.",
 			Body: []admin.Field{
 				text("api_key", 8192, "The API key."), text("invitation", 256, "The token of an invitation that includes an API key. It is accepted, and its keys are shown once."),
 				text("first_name", 255, "Of the invited user."), text("last_name", 255, "Of the invited user."),
 			}},
-		{Method: "GET", Path: pathSession, Name: "getSession", Public: true, OptionalAuth: true, ResponseOf: admin.SchemaOf[browserSession], Errors: []int{403}, Do: f.showBrowser,
+		{Method: "GET", Path: path, Name: "getSession", Public: true, OptionalAuth: true, ResponseOf: admin.SchemaOf[browserSession], Errors: []int{403}, Do: f.showBrowser,
 			Doc: "Read the caller's identity and permissions. type is none if no user is signed in.", Query: []admin.Field{text("workspace_id", 255, "Workspace to act in, for members of several workspaces.")}},
-		{Method: "DELETE", Path: pathSession, Name: "deleteSession", Scopes: about, Level: admin.Shared, Authenticate: f.Browser, Action: audit.Logout, Resource: "sessions", ResponseOf: admin.SchemaOf[loggedOut], Do: f.endBrowser,
+		{Method: "DELETE", Path: path, Name: "deleteSession", Scopes: []string{"auth.self"}, Level: admin.Shared, Authenticate: f.Browser, Action: audit.Logout, Resource: "sessions", ResponseOf: admin.SchemaOf[LoggedOut], Do: f.endBrowser,
 			Doc: "End the session of the browser's cookie. logout_url, if there is one, ends the session at the identity provider as well."},
 	}
 }
@@ -275,8 +323,13 @@ func describe(c *admin.Call) (*browserSession, error) {
 	return out, nil
 }
 
+// LoggedOut is the response to the end of a session.
+type LoggedOut struct {
+	LogoutURL *string `json:"logout_url"`
+}
+
 func (f *family) endBrowser(c *admin.Call) (any, error) {
-	out := loggedOut{}
+	out := LoggedOut{}
 	var end func(*resource.Tx)
 	if token, ok := browser.KeyToken(c.Request, f.PublicURL); ok {
 		s, _, err := keysession.Find(c.Context, f.Loader, f.Keys, c.Now, token)
