@@ -198,7 +198,7 @@ func (g *gateway) assemble() error {
 	}
 	g.metrics = metrics
 	sink := totals.Sink(g.stores.Journal)
-	g.relay = plane.New(g.core, sink, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators(), Sessions: relay.NewSessions(), Drain: g.options.drain})
+	g.relay = plane.New(g.core, sink, assembly.Plane(plane.Options{Translators: plane.Translators(), Drain: g.options.drain}))
 	data := relay.NewMux(g.relay, assembly.DataPlane())
 	admin, err := console.New(g.core, sender, assembly.Administration(g.core, archive)...)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"gateway/functions/configs"
 	"gateway/functions/deployments"
 	"gateway/functions/docs"
-	"gateway/functions/dryrun"
 	"gateway/functions/embeddings"
 	"gateway/functions/feedback"
 	"gateway/functions/files"
@@ -39,7 +38,6 @@ import (
 	"gateway/functions/promptruns"
 	"gateway/functions/prompts"
 	"gateway/functions/providers"
-	"gateway/functions/realtime"
 	"gateway/functions/rerank"
 	"gateway/functions/responses"
 	"gateway/functions/secretreferences"
@@ -91,11 +89,11 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 // DataPlane are the routes of all data-plane families.
 func DataPlane() []relay.Route {
 	all := slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), models.Routes(), moderations.Routes(), images.Routes(), audio.Routes(),
-		files.Routes(), batches.Routes(), finetuning.Routes(), rerank.Routes(), promptruns.Routes(), realtime.Routes(), passthrough.Routes())
+		files.Routes(), batches.Routes(), finetuning.Routes(), rerank.Routes(), promptruns.Routes(), passthrough.Routes())
 	for _, p := range parts {
 		if p.routes != nil {
 			all = p.routes(all)
 		}
 	}
-	return append(all, dryrun.Routes(all)...)
+	return all
 }

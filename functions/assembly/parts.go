@@ -12,8 +12,9 @@ import (
 )
 
 // A part is an optional part of the product. Its file registers it, and only that file imports
-// its packages: with the build tag core, the file and so the packages are omitted. Nil fields
-// add nothing.
+// its packages: with the build tag core, the file and so the packages are omitted. There is one
+// tag for all, because parts use each other: the OAuth server of sign-in serves clients of MCP.
+// Nil fields add nothing.
 type part struct {
 	// families and routes return the list with those of the part.
 	families func(*app.Core, []admin.Family) []admin.Family
@@ -26,7 +27,7 @@ type part struct {
 	tools func(*app.Core) docs.Tools
 }
 
-// parts are the linked parts, in the order of their files. Only init functions change it.
+// parts are the linked parts, in the order of their names. Only init functions change it.
 var parts []part
 
 // before returns list with families before the one with a name.

@@ -87,7 +87,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	data := plane.New(core.Core, m.Sink(journal), plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators(), Sessions: relay.NewSessions(), Vectors: vectors})
+	data := plane.New(core.Core, m.Sink(journal), assembly.Plane(plane.Options{Translators: plane.Translators(), Vectors: vectors}))
 	mux := relay.NewMux(data, assembly.DataPlane())
 	options, err := serveOptions(core.Core)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"sync"
+
+	"gateway/shared/wire/engine"
 )
 
 // Options configures the transports.
@@ -26,7 +28,7 @@ type Transport interface {
 // transport that is. The transport follows no redirects, decompresses nothing, and has no
 // time limit but the request's context.
 func New(p Policy, o Options) Transport {
-	if o.Standard {
+	if o.Standard || !engine.Linked {
 		return NewStandard(p)
 	}
 	return NewHTTP1(p)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"gateway/shared/wire/engine"
 	"gateway/shared/wire/socket"
 )
 
@@ -75,7 +76,7 @@ func New(h http.Handler, o Options) *Server {
 func (s *Server) Serve(ln net.Listener) error {
 	s.mu.Lock()
 	s.ln = ln
-	if s.options.Standard || !socket.Supported {
+	if s.options.Standard || !socket.Supported || !engine.Linked {
 		s.mu.Unlock()
 		if err := s.standard.Serve(countedListener{ln, s}); !s.closing.Load() {
 			return err

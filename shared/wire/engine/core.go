@@ -1,0 +1,5 @@
+//go:build core
+
+package engine
+
+const Linked = false
