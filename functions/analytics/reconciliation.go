@@ -19,7 +19,7 @@ import (
 
 // Bounds of one reconciliation.
 const (
-	maxRequests  = 500_000 // of our books that are read
+	maxRequests  = 500_000 // recorded requests that are read
 	maxNamed     = 100     // requests listed for one line
 	requestsPage = 1000
 )
@@ -48,14 +48,14 @@ type reconciled struct {
 
 // entry is a period and a model.
 type entry struct {
-	Start      time.Time `json:"start"`
-	End        time.Time `json:"end"`
-	Model      *string   `json:"model" doc:"null: all models."`
-	Theirs     *side     `json:"theirs" doc:"null: the invoice has no such line."`
-	Ours       *side     `json:"ours" doc:"null: there are no such recorded requests."`
-	Difference side      `json:"difference" doc:"Invoiced minus recorded, for the figures that both sides have."`
-	Matches    bool      `json:"matches"`
-	Requests   []behind  `json:"requests" doc:"For a line with a difference: up to 100 requests, doubtful ones first."`
+	Start      time.Time     `json:"start"`
+	End        time.Time     `json:"end"`
+	Model      *string       `json:"model" doc:"null: all models."`
+	Theirs     *side         `json:"theirs" doc:"null: the invoice has no such line."`
+	Ours       *side         `json:"ours" doc:"null: there are no such recorded requests."`
+	Difference side          `json:"difference" doc:"Invoiced minus recorded, for the figures that both sides have."`
+	Matches    bool          `json:"matches"`
+	Requests   []lineRequest `json:"requests" doc:"For a line with a difference: up to 100 requests, doubtful ones first."`
 }
 
 // side has the figures of one of the two sides; null where it has none.
@@ -67,11 +67,11 @@ type side struct {
 	Cost     *float64 `json:"cost" doc:"US dollars."`
 }
 
-// behind is a recorded request that belongs to a line.
-type behind struct {
+// lineRequest is a recorded request that belongs to a line.
+type lineRequest struct {
 	LogID string   `json:"log_id"`
 	Cost  float64  `json:"cost" doc:"US dollars."`
-	Doubt []string `json:"doubt" doc:"Possible reasons for a difference: estimated, unpriced, unconfirmed, failed, client_gone."`
+	Doubt []string `json:"doubt" doc:"Possible reasons for a difference: estimated, limited, unpriced, unconfirmed, failed, client_gone."`
 }
 
 func (f *family) reconcile(c *admin.Call) (any, error) {
@@ -99,15 +99,15 @@ func (f *family) reconcile(c *admin.Call) (any, error) {
 	if err := usagequery.Restrict(c, &filter); err != nil {
 		return nil, err
 	}
-	b := newBooks(lines, c.Body.Text("provider"), c.Body.Texts("provider_slugs"))
+	b := newReconciler(lines, c.Body.Text("provider"), c.Body.Texts("provider_slugs"))
 	if err := f.count(c.Context, sc, &filter, b); err != nil {
 		return nil, usagequery.Failed(err)
 	}
 	return b.respond(), nil
 }
 
-// count puts every request of the time before b.
-func (f *family) count(ctx context.Context, sc store.Scope, filter *report.Filter, b *books) error {
+// count adds every request of the time range to b.
+func (f *family) count(ctx context.Context, sc store.Scope, filter *report.Filter, b *reconciler) error {
 	q := report.LogQuery{Filter: *filter, Limit: requestsPage, NoTotal: true}
 	for seen := 0; ; {
 		page, err := f.reader.Logs(ctx, sc, &q)
@@ -127,8 +127,8 @@ func (f *family) count(ctx context.Context, sc store.Scope, filter *report.Filte
 	}
 }
 
-// books matches the gateway's records with the lines of the provider's invoice.
-type books struct {
+// reconciler matches the gateway's records with the lines of the provider's invoice.
+type reconciler struct {
 	provider string
 	slugs    []string // empty: of all
 	lines    []*line
@@ -141,11 +141,11 @@ type line struct {
 	theirs     *statement.Counts // nil: they have no such line
 	ours       statement.Counts
 	counted    bool // ours has something
-	requests   []behind
+	requests   []lineRequest
 }
 
-func newBooks(lines []statement.Line, provider string, slugs []string) *books {
-	b := &books{provider: provider, slugs: slugs}
+func newReconciler(lines []statement.Line, provider string, slugs []string) *reconciler {
+	b := &reconciler{provider: provider, slugs: slugs}
 	for i := range lines {
 		l := &lines[i]
 		b.lines = append(b.lines, &line{start: l.Start, end: l.End, model: l.Model, theirs: &l.Counts})
@@ -156,12 +156,12 @@ func newBooks(lines []statement.Line, provider string, slugs []string) *books {
 	return b
 }
 
-// record books the calls of one request.
-func (b *books) record(r *usage.Record) {
+// record adds the calls of one request to their lines.
+func (b *reconciler) record(r *usage.Record) {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
 		if a.Provider != b.provider || len(b.slugs) > 0 && !slices.Contains(b.slugs, a.ProviderSlug) || a.Status < 200 || a.Status > 299 && !a.Usage.IsReported() {
-			continue // what a provider rejects is on no bill
+			continue // a rejected call is on no invoice
 		}
 		at, model := r.Start.Add(a.Start), a.Model
 		if i == len(r.Attempts)-1 && r.Model != "" {
@@ -176,7 +176,7 @@ func (b *books) record(r *usage.Record) {
 }
 
 // line finds the line of a model in a period: theirs, else one of ours alone.
-func (b *books) line(p [2]time.Time, requested, answered string) *line {
+func (b *reconciler) line(p [2]time.Time, requested, answered string) *line {
 	var all *line
 	for _, l := range b.lines {
 		switch {
@@ -228,7 +228,7 @@ func (l *line) count(r *usage.Record, a *usage.Attempt) {
 
 // name lists a request of the line; doubtful ones come first.
 func (l *line) name(r *usage.Record, a *usage.Attempt) {
-	n := behind{LogID: r.ID, Cost: dollars(a.Cost), Doubt: []string{}}
+	n := lineRequest{LogID: r.ID, Cost: dollars(a.Cost), Doubt: []string{}}
 	for word, doubtful := range map[string]bool{"estimated": a.Usage.Estimated, "limited": a.Usage.Limited, "unpriced": !r.Priced, "unconfirmed": r.Unconfirmed, "failed": !r.Success(), "client_gone": r.ClientGone} {
 		if doubtful {
 			n.Doubt = append(n.Doubt, word)
@@ -242,7 +242,7 @@ func (l *line) name(r *usage.Record, a *usage.Attempt) {
 	if len(n.Doubt) == 0 {
 		return
 	}
-	if i := slices.IndexFunc(l.requests, func(b behind) bool { return len(b.Doubt) == 0 }); i >= 0 {
+	if i := slices.IndexFunc(l.requests, func(b lineRequest) bool { return len(b.Doubt) == 0 }); i >= 0 {
 		l.requests[i] = n
 	}
 }
@@ -258,11 +258,11 @@ func sideOf(c *statement.Counts) *side {
 	return s
 }
 
-// near is the difference up to which two amounts count as the same: bills are rounded to a
-// hundredth of a cent.
-const near = 100_000
+// tolerance is the difference in nano-dollars up to which two amounts count as the same: invoices are
+// rounded to a hundredth of a cent.
+const tolerance = 100_000
 
-func (b *books) respond() reconciled {
+func (b *reconciler) respond() reconciled {
 	out := reconciled{Object: "reconciliation", Provider: b.provider, Matches: true, Lines: []entry{}}
 	slices.SortStableFunc(b.lines, func(x, y *line) int {
 		if c := x.start.Compare(y.start); c != 0 {
@@ -279,7 +279,7 @@ func (b *books) respond() reconciled {
 }
 
 func (l *line) entry() entry {
-	e := entry{Start: l.start, End: l.end, Requests: []behind{}, Matches: true}
+	e := entry{Start: l.start, End: l.end, Requests: []lineRequest{}, Matches: true}
 	if l.model != "" {
 		e.Model = &l.model
 	}
@@ -293,30 +293,30 @@ func (l *line) entry() entry {
 	ours := l.ours
 	if l.counted {
 		e.Ours = sideOf(&ours)
-	} else if l.theirs != nil { // nothing is none of each
+	} else if l.theirs != nil { // no recorded request: zero of each
 		ours = statement.Counts{Requests: new(int64), Input: new(int64), Cached: new(int64), Output: new(int64), Cost: new(pricing.NanoDollars)}
 	}
-	e.Difference.Requests = e.less(theirs.Requests, ours.Requests)
-	e.Difference.Input = e.less(theirs.Input, ours.Input)
-	e.Difference.Cached = e.less(theirs.Cached, ours.Cached)
-	e.Difference.Output = e.less(theirs.Output, ours.Output)
+	e.Difference.Requests = e.subtract(theirs.Requests, ours.Requests)
+	e.Difference.Input = e.subtract(theirs.Input, ours.Input)
+	e.Difference.Cached = e.subtract(theirs.Cached, ours.Cached)
+	e.Difference.Output = e.subtract(theirs.Output, ours.Output)
 	if theirs.Cost != nil && ours.Cost != nil {
 		by := *theirs.Cost - *ours.Cost
 		v := dollars(by)
 		e.Difference.Cost = &v
-		e.Matches = e.Matches && by <= near && by >= -near
+		e.Matches = e.Matches && by <= tolerance && by >= -tolerance
 	}
 	if l.theirs == nil {
 		e.Matches = false
 	}
 	if !e.Matches {
-		slices.SortStableFunc(l.requests, func(a, b behind) int { return len(b.Doubt) - len(a.Doubt) })
+		slices.SortStableFunc(l.requests, func(a, b lineRequest) int { return len(b.Doubt) - len(a.Doubt) })
 		e.Requests = append(e.Requests, l.requests...)
 	}
 	return e
 }
 
-func (e *entry) less(theirs, ours *int64) *int64 {
+func (e *entry) subtract(theirs, ours *int64) *int64 {
 	if theirs == nil || ours == nil {
 		return nil
 	}

@@ -28,9 +28,9 @@ const (
 // grantDevice is the grant type of RFC 8628.
 const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
 
-// codesOfPerson limits how many codes a user may try. Valid ones count too, so that the count
+// codesPerUser limits how many codes a user may try. Valid ones count too, so that the count
 // does not reveal which of many was valid. A code has 34 random bits.
-var codesOfPerson = attempts.Limit{Name: "device codes", Most: 30, Take: 1, Each: 10 * time.Minute}
+var codesPerUser = attempts.Limit{Name: "device codes", Most: 30, Take: 1, Each: 10 * time.Minute}
 
 // devices serves devices without a browser.
 type devices struct{ granting *granting }
@@ -72,8 +72,8 @@ type authorizing struct {
 	Interval int64  `json:"interval"`
 }
 
-// ofClient returns the name of the client.
-func (f *devices) ofClient(c *admin.Call, id string) (name string, err error) {
+// clientName returns the displayed name of a client.
+func (f *devices) clientName(c *admin.Call, id string) (name string, err error) {
 	if id == device.ClientGateway {
 		return oauthserver.BuiltIn, nil
 	}
@@ -99,7 +99,7 @@ func (f *devices) begin(c *admin.Call) (any, error) {
 		return nil, fault.Invalid("workspace", "is only allowed with scope api_key: a session covers all workspaces of its user")
 	}
 	var err error
-	if r.ClientName, err = f.ofClient(c, r.Client); err != nil {
+	if r.ClientName, err = f.clientName(c, r.Client); err != nil {
 		if fault.From(err).Status() < 500 {
 			return admin.Response{Status: http.StatusBadRequest, JSON: problem{"invalid_client", sentence(fault.From(err))}}, nil
 		}
@@ -141,7 +141,7 @@ func (f *devices) show(c *admin.Call) (any, error) {
 	if stop != nil {
 		return *stop, nil
 	}
-	if again := f.tooLongAgo(c, p, r); again != nil {
+	if again := f.requireRecentSignIn(c, p, r); again != nil {
 		return *again, nil
 	}
 	return f.showDecisionForm(c, p, r, http.StatusOK, "")
@@ -157,7 +157,7 @@ func (f *devices) showCodeForm(c *admin.Call, status int, why string) admin.Resp
 
 // find returns the request of a code. stop is the page if the code does not exist.
 func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Request, stop *admin.Response, err error) {
-	if err := f.granting.family.attempts.Count(c.Context, codesOfPerson, p.of.Org+"\x00"+p.of.User, c.Now); err != nil {
+	if err := f.granting.family.attempts.Count(c.Context, codesPerUser, p.of.Org+"\x00"+p.of.User, c.Now); err != nil {
 		f.failed(c, p, "too many codes")
 		return nil, nil, err
 	}
@@ -170,8 +170,9 @@ func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Requ
 	return nil, &missing, nil
 }
 
-// tooLongAgo requires a new sign-in before a key is created.
-func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *admin.Response {
+// requireRecentSignIn returns the page that requires a new sign-in before a key is created; nil if
+// the last one is recent, or no key is requested.
+func (f *devices) requireRecentSignIn(c *admin.Call, p *deciding, r *device.Request) *admin.Response {
 	if r.Wants != device.APIKey || c.Now.Sub(p.of.Authenticated) <= admin.RecentFor {
 		return nil
 	}
@@ -242,7 +243,7 @@ func (f *devices) decide(c *admin.Call) (any, error) {
 	if c.Body.Text("decision") != "allow" {
 		return f.settle(c, p, r, "", "Refused", "The device was not signed in.", func(tx *resource.Tx) { r.Deny(tx) })
 	}
-	if again := f.tooLongAgo(c, p, r); again != nil {
+	if again := f.requireRecentSignIn(c, p, r); again != nil {
 		return *again, nil
 	}
 	workspace := ""

@@ -54,8 +54,8 @@ func (f *granting) token(c *admin.Call) (any, error) {
 	return rejectToken("unsupported_grant_type", "grant_type must be authorization_code, refresh_token or "+grantDevice)
 }
 
-// elsewhere reports whether a client requests another server than the grant's.
-func elsewhere(c *admin.Call, g *oauthserver.Grant) bool {
+// otherResource reports whether a client requests a token for another server than the grant's.
+func otherResource(c *admin.Call, g *oauthserver.Grant) bool {
 	resource := c.Body.Text("resource")
 	return resource != "" && resource != g.Resource
 }
@@ -72,7 +72,7 @@ func (f *granting) exchange(c *admin.Call) (any, error) {
 		return nil, err
 	case code.Client != c.Body.Text("client_id"), code.Redirect != c.Body.Text("redirect_uri"), !code.Matches(c.Body.Text("code_verifier")):
 		return noGrant()
-	case elsewhere(c, &code.Grant):
+	case otherResource(c, &code.Grant):
 		return rejectToken("invalid_target", "resource must equal that of the authorization request")
 	}
 	return f.issue(c, &code.Grant, code.Grant.Scopes, audit.Login, func(tx *resource.Tx) (*oauthserver.Tokens, error) { return code.Exchange(tx, secret) })
@@ -89,7 +89,7 @@ func (f *granting) renew(c *admin.Call) (any, error) {
 		return nil, err
 	case held.Client != c.Body.Text("client_id"):
 		return noGrant()
-	case elsewhere(c, &held.Grant):
+	case otherResource(c, &held.Grant):
 		return rejectToken("invalid_target", "resource must equal that of the original grant")
 	}
 	scopes := held.Scopes
@@ -153,8 +153,8 @@ func (f *granting) endGrant(c *admin.Call, id string) error {
 	})
 }
 
-// named returns the grant of an access or refresh token, even of a used one.
-func (f *granting) named(c *admin.Call) (held *oauthserver.StoredGrant, until int64, err error) {
+// tokenGrant returns the grant of an access or refresh token, even of a used one.
+func (f *granting) tokenGrant(c *admin.Call) (held *oauthserver.StoredGrant, until int64, err error) {
 	token := c.Body.Text("token")
 	if oauthserver.IsAccess(token) {
 		h, at, err := oauthserver.FindAccess(c.Context, c.Resources.Store(), token, c.Now)
@@ -165,7 +165,7 @@ func (f *granting) named(c *admin.Call) (held *oauthserver.StoredGrant, until in
 }
 
 func (f *granting) revoke(c *admin.Call) (any, error) {
-	held, _, err := f.named(c)
+	held, _, err := f.tokenGrant(c)
 	if err == oauthserver.ErrUnknown {
 		return nil, nil
 	}
@@ -199,7 +199,7 @@ type inspected struct {
 // introspect describes a token to callers with access to its workspace; for others it does not
 // exist.
 func (f *granting) introspect(c *admin.Call) (any, error) {
-	held, until, err := f.named(c)
+	held, until, err := f.tokenGrant(c)
 	if err == oauthserver.ErrUnknown || used(err) {
 		return inspected{}, nil
 	}
@@ -270,7 +270,7 @@ func (f *granting) showConsent(a *authorizationRequest, p *deciding, facts *auth
 		rows = append(rows, [2]string{"Described at", h})
 	}
 	rows = append(rows, [2]string{"Sends you back to", shownHost(to)}, [2]string{"MCP server", facts.Server.Record.Name}, [2]string{"Workspace", p.workspace.Name},
-		[2]string{"You are", p.user.Email}, [2]string{"It may", may(a.scopes)})
+		[2]string{"You are", p.user.Email}, [2]string{"It may", describeScopes(a.scopes)})
 	list := "<dl>"
 	for _, row := range rows {
 		list += "<dt>" + row[0] + "</dt><dd>" + page.Escape(row[1]) + "</dd>"
@@ -298,8 +298,8 @@ func formSource(to *url.URL) string {
 	return to.Scheme + ":"
 }
 
-// may describes scopes.
-func may(scopes []string) string {
+// describeScopes returns what scopes allow, in words for the user.
+func describeScopes(scopes []string) string {
 	switch strings.Join(scopes, " ") {
 	case oauthserver.Read:
 		return "see and read what the server offers, and call no tools"

@@ -41,11 +41,11 @@ func (c *content) UnmarshalJSON(b []byte) error {
 
 // Deps is what the family works with.
 type Deps struct {
-	// CheckURL is the egress rule for hosts that people name.
+	// CheckURL is the egress rule for hosts that users name.
 	CheckURL provider.URLCheck
 }
 
-// New makes the family.
+// New returns the family.
 func New(d Deps) admin.Family {
 	return admin.Family{Name: "configs", Doc: "Saved configs: routing, retries, caching and guardrails of requests.", Routes: (&family{d}).collection().Routes()}
 }
@@ -109,8 +109,8 @@ func shown(name string, f admin.Field, value func(it item) any) admin.ComputedFi
 	return admin.ComputedField[content]{Field: f, Value: func(_ *admin.Call, it item) any { return value(it) }}
 }
 
-// check is the strict reading of a config that is to be saved, compiled to the tree that
-// requests walk.
+// check reads a config that is to be saved strictly, and compiles it to the tree that requests
+// use. It returns the faults of both.
 func check(raw json.RawMessage) []fault.Detail {
 	cfg, bad := route.Parse(raw, route.Strict)
 	if len(bad) == 0 {
@@ -169,7 +169,7 @@ func setDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
 	return nil
 }
 
-// becomeDefault puts the config in the place of the default before it.
+// becomeDefault makes the config the workspace's default in place of the previous one.
 func becomeDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
 	was := ""
 	err := ofWorkspace(c, tx, func(w *tenant.Workspace) { was, w.DefaultConfig = w.DefaultConfig, rec.ID })
@@ -195,7 +195,7 @@ func becomeDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
 	return nil
 }
 
-// leaveDefault leaves the workspace without a default, where it was the config.
+// leaveDefault leaves the workspace without a default if the config was it.
 func leaveDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
 	if defaultFlag(rec) == 0 {
 		return nil
@@ -248,9 +248,9 @@ var hookFields = map[string]bool{
 	"input_mutators": true, "output_mutators": true, "inputMutators": true, "outputMutators": true,
 }
 
-// maskSecrets gives a copy of a config to store and show, with its secrets
-// masked, and whether it has any. A config without secrets stays byte for byte.
-// A secret that is masked already is rejected: it would be stored as the secret.
+// maskSecrets returns a copy of a config to store and show, with its secrets masked, and whether
+// it has any. A config without secrets is returned unchanged. A secret that is masked already is
+// rejected: the mask would be stored as the secret.
 func maskSecrets(raw json.RawMessage) (masked json.RawMessage, found bool, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

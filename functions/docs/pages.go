@@ -62,7 +62,7 @@ type row struct {
 	Required            bool
 }
 
-// methods in the order that people read them.
+// methodOrder is the order of methods on a page.
 var methodOrder = []string{"get", "post", "put", "patch", "delete"}
 
 // searchPath is the path of the search index, beside the pages of families.
@@ -172,7 +172,7 @@ func familiesOf(doc map[string]any) []*familyPage {
 	return slices.DeleteFunc(out, func(f *familyPage) bool { return len(f.Operations) == 0 })
 }
 
-// writer knows what the document refers to.
+// writer contains the components that the document refers to.
 type writer struct{ schemas, parameters map[string]any }
 
 func (w writer) operation(method, path string, op map[string]any) operationPage {
@@ -218,15 +218,15 @@ func (w writer) operation(method, path string, op map[string]any) operationPage 
 	return p
 }
 
-// maxRows bounds how deep fields of fields are listed.
-const maxRows = 4
+// maxDepth limits how deep fields of fields are listed.
+const maxDepth = 4
 
 // rows lists the fields of a schema, with those inside them.
 func (w writer) rows(out []row, prefix string, s map[string]any, depth int) []row {
 	if ref, ok := s["$ref"].(string); ok {
 		s = members(w.schemas[ref[strings.LastIndexByte(ref, '/')+1:]])
 	}
-	if depth > maxRows {
+	if depth > maxDepth {
 		return out
 	}
 	if items := members(s["items"]); len(items) > 0 {
@@ -279,7 +279,7 @@ func bounds(s map[string]any) string {
 	}
 	for _, b := range []struct{ key, words string }{
 		{"minimum", "at least %s"}, {"maximum", "at most %s"}, {"minLength", "at least %s characters"}, {"maxLength", "at most %s characters"},
-		{"minItems", "at least %s entries"}, {"maxItems", "at most %s entries"}, {"maxProperties", "at most %s members"}, {"pattern", "as %s"}, {"default", "%s by default"},
+		{"minItems", "at least %s entries"}, {"maxItems", "at most %s entries"}, {"maxProperties", "at most %s fields"}, {"pattern", "as %s"}, {"default", "%s by default"},
 	} {
 		if v, ok := s[b.key]; ok && v != nil {
 			out = append(out, fmt.Sprintf(b.words, plain(v)))

@@ -92,7 +92,8 @@ var traceNames = map[string]string{
 	"parent_span_id": "parent_span_id", "parentSpanId": "parent_span_id",
 }
 
-// checkMetadata checks what metadata says.
+// checkMetadata checks that metadata has no control characters, and no field of a trace in two
+// spellings.
 func checkMetadata(raw json.RawMessage) (wrong []fault.Detail) {
 	var pairs map[string]string
 	if json.Unmarshal(raw, &pairs) != nil {
@@ -147,7 +148,8 @@ func (f *family) insert(c *admin.Call) (any, error) {
 	return admin.Members{"status": "success", "ids": ids}, nil
 }
 
-// reporter is the caller, with what the workspace's logs keep.
+// reporter returns the caller, and whether logs of the workspace contain bodies; it decides as
+// admission.Request.LogsBodies does for requests through the gateway.
 func reporter(c *admin.Call) (*ingest.Reporter, error) {
 	ws, _, err := c.Workspace(c.Scope.Workspace)
 	if err != nil {
@@ -165,7 +167,7 @@ func reporter(c *admin.Call) (*ingest.Reporter, error) {
 	return &ingest.Reporter{Scope: c.Scope, Slug: ws.Slug, KeyID: c.Caller.KeyID, KeyType: c.Caller.Type, UserID: c.Caller.UserID, Bodies: bodies}, nil
 }
 
-// exchange is an entry of the body, which has passed its description.
+// exchange returns an entry of the body, which was validated.
 func exchange(in admin.Values) ingest.Exchange {
 	req, _ := in.Object("request")
 	resp, _ := in.Object("response")
@@ -189,7 +191,7 @@ func exchange(in admin.Values) ingest.Exchange {
 	return x
 }
 
-// place takes out of metadata what specifies where the request belongs.
+// place sets the fields of a trace, and the metadata from the other pairs.
 func place(x *ingest.Exchange, pairs map[string]string) {
 	to := map[string]*string{"trace_id": &x.TraceID, "span_id": &x.SpanID, "span_name": &x.SpanName, "parent_span_id": &x.ParentSpanID}
 	for name, value := range pairs {

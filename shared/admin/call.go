@@ -35,7 +35,7 @@ type Call struct {
 	Sealer    seal.Sealer
 
 	params     map[string]string
-	body       sent
+	body       requestBody
 	resourceID string
 	audited    string            // resource type, when it is not the route's
 	details    map[string]string // special fields of the audit record

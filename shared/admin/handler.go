@@ -243,7 +243,7 @@ func (h *Handler) route(w http.ResponseWriter, c *Call) error {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		return methodNotAllowed(c.Request.Method, n)
 	}
-	c.Route, c.body = b.route, sent{request: c.Request, route: b.route}
+	c.Route, c.body = b.route, requestBody{request: c.Request, route: b.route}
 	if get := n.routes[http.MethodGet]; get != nil {
 		c.reads = get.route
 	}

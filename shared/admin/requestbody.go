@@ -17,16 +17,16 @@ import (
 	"gateway/shared/wire"
 )
 
-// sent is the body of a request, in the way that its route takes one.
-type sent struct {
+// requestBody is the body of a request, parsed as its route requires.
+type requestBody struct {
 	request *http.Request
 	route   *Route
 	raw     []byte // unparsed
 }
 
 // read reads the body, also for the audit record of a rejected call.
-func (b *sent) read(w http.ResponseWriter) error {
-	if b.route.Body == nil && !b.namesPlace() || b.request.Body == nil {
+func (b *requestBody) read(w http.ResponseWriter) error {
+	if b.route.Body == nil && !b.mayNameWorkspace() || b.request.Body == nil {
 		return nil
 	}
 	limit := b.route.MaxBody
@@ -53,7 +53,7 @@ func (b *sent) read(w http.ResponseWriter) error {
 }
 
 // object parses a body that is one object; nil: there is none, or it is something else.
-func (b *sent) object() (map[string]json.RawMessage, error) {
+func (b *requestBody) object() (map[string]json.RawMessage, error) {
 	if b.route.Body == nil || b.route.BodyMode == OptionalBody {
 		if len(b.raw) == 0 {
 			return nil, nil
@@ -80,10 +80,10 @@ func (b *sent) object() (map[string]json.RawMessage, error) {
 	return parseObject(b.raw)
 }
 
-// namesPlace reports whether a body may name the workspace although the route has no fields:
-// every POST and PUT of the administration takes workspace_id. A body that is not JSON is
+// mayNameWorkspace reports whether a body may name the workspace although the route has no fields:
+// every POST and PUT of the administration accepts workspace_id. A body that is not JSON is
 // ignored there.
-func (b *sent) namesPlace() bool {
+func (b *requestBody) mayNameWorkspace() bool {
 	if b.route.Public || b.route.foreign() || b.request.Method != http.MethodPost && b.request.Method != http.MethodPut {
 		return false
 	}
@@ -92,12 +92,12 @@ func (b *sent) namesPlace() bool {
 }
 
 // isList reports whether the body is a list of objects, where the route takes one.
-func (b *sent) isList() bool {
+func (b *requestBody) isList() bool {
 	return b.route.MaxItems > 0 && bytes.HasPrefix(bytes.TrimSpace(b.raw), []byte("["))
 }
 
 // list reads a body that is a list.
-func (b *sent) list() ([]map[string]json.RawMessage, error) {
+func (b *requestBody) list() ([]map[string]json.RawMessage, error) {
 	if !b.isList() {
 		return nil, nil
 	}

@@ -20,7 +20,7 @@ func TestStalledBodies(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}: 408, os.ErrDeadlineExceeded: 408, io.ErrUnexpectedEOF: 400} {
 		req := httptest.NewRequest("POST", "/", stuck{err})
-		b := &sent{request: req, route: &Route{Body: []Field{}}}
+		b := &requestBody{request: req, route: &Route{Body: []Field{}}}
 		if got := fault.From(b.read(httptest.NewRecorder())); got == nil || got.Status() != want {
 			t.Errorf("%v: %v, want %d", err, got, want)
 		}

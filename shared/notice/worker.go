@@ -24,7 +24,7 @@ type Directory interface {
 	Targets(ctx context.Context, sc store.Scope) ([]Target, error)
 	// Target is one webhook with its secrets; ok is false when it no longer exists.
 	Target(ctx context.Context, sc store.Scope, id string) (t *Target, ok bool, err error)
-	// Addresses are the addresses of the people whom an event concerns.
+	// Addresses are the mail addresses of the users whom an event concerns.
 	Addresses(ctx context.Context, e *Event) ([]string, error)
 	// Names are the names of the resources of an event.
 	Names(ctx context.Context, e *Event) (Names, error)
@@ -32,34 +32,35 @@ type Directory interface {
 	Disable(ctx context.Context, sc store.Scope, id, why string) error
 }
 
-// Worker turns events into deliveries and attempts them. Several may run at once, even with
+// Worker turns events into deliveries and attempts them. Several may run concurrently, even with
 // different clocks.
 type Worker struct {
 	Store     store.Store
 	Directory Directory
-	Transport http.RoundTripper // the guarded way out
-	Mailer    Mailer            // nil: no mails are made
+	Transport http.RoundTripper // guarded against calls of internal addresses
+	Mailer    Mailer            // nil: no mails are sent
 	Now       func() time.Time
 }
 
-// Bounds of the work.
+// Limits of the work.
 const (
-	// lease is how long an attempt may take before another worker makes the next.
-	lease       = 2 * time.Minute
-	attemptTime = 15 * time.Second
-	// atOnce is how many receivers are called at once.
-	atOnce      = 8
-	maxResponse = 64 << 10
-	mostMails   = 200 // of one event
-	mostWaiting = 100 // rows that are read at a time
+	// lease is the time after which another worker may repeat an attempt without a result.
+	lease          = 2 * time.Minute
+	attemptTimeout = 15 * time.Second
+	// maxConcurrent is how many receivers are called concurrently.
+	maxConcurrent = 8
+	maxResponse   = 64 << 10
+	maxMails      = 200 // of one event
+	pageSize      = 100 // rows that are read at a time
 )
 
-// backoff is how long after each attempt the next is made: about three days in all.
+// backoff is the delay between each attempt and the next, about three days in total. The
+// attempt after the last delay is the final one.
 var backoff = []time.Duration{
 	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
 
-// Run does all that is due now. What it could not do stays for the next run.
+// Run does all work that is due now. Work that fails remains for the next run.
 func (w *Worker) Run(ctx context.Context) error {
 	r := &run{Worker: w, down: map[string]bool{}}
 	var failed error
@@ -76,12 +77,12 @@ func (w *Worker) Run(ctx context.Context) error {
 type run struct {
 	*Worker
 	mu   sync.Mutex
-	down map[string]bool // receivers that did not answer: their other deliveries wait for the next run
+	down map[string]bool // receivers that did not respond: their other deliveries wait for the next run
 }
 
 // each calls f with the due entries of a queue, a page at a time.
 func (w *Worker) each(ctx context.Context, n int, f func([]store.Row) error) error {
-	q := store.Query{Partition: queueOf(n), From: "0", To: fmt.Sprintf("%013d~", w.Now().UnixMilli()), Limit: mostWaiting}
+	q := store.Query{Partition: queueOf(n), From: "0", To: fmt.Sprintf("%013d~", w.Now().UnixMilli()), Limit: pageSize}
 	for {
 		page, err := w.Store.Table(store.Control).Query(ctx, q)
 		if err != nil {
@@ -97,7 +98,7 @@ func (w *Worker) each(ctx context.Context, n int, f func([]store.Row) error) err
 	}
 }
 
-// events makes the deliveries of events.
+// events creates the deliveries of due events.
 func (r *run) events(ctx context.Context, n int) error {
 	var failed error
 	err := r.each(ctx, n, func(rows []store.Row) error {
@@ -117,7 +118,7 @@ func (r *run) events(ctx context.Context, n int) error {
 	return errors.Join(failed, err)
 }
 
-// fanOut makes those deliveries of an event that do not exist yet.
+// fanOut creates those deliveries of an event that do not exist yet.
 func (r *run) fanOut(ctx context.Context, raw []byte) error {
 	e := new(Event)
 	if err := json.Unmarshal(raw, e); err != nil {
@@ -154,7 +155,7 @@ func (r *run) fanOut(ctx context.Context, raw []byte) error {
 		return nil
 	}
 	subject, text := e.mail(named)
-	for _, address := range people[:min(len(people), mostMails)] {
+	for _, address := range people[:min(len(people), maxMails)] {
 		d := &Delivery{scope: e.Scope().Organisation(), To: Mails, ID: deliveryID(e, address), Address: address, Subject: subject, Text: text}
 		if err := r.begin(ctx, e, d); err != nil {
 			return err
@@ -187,7 +188,7 @@ func (r *run) begin(ctx context.Context, e *Event, d *Delivery) error {
 func (r *run) deliveries(ctx context.Context, n int) error {
 	var failed error
 	err := r.each(ctx, n, func(rows []store.Row) error {
-		free := make(chan struct{}, atOnce)
+		free := make(chan struct{}, maxConcurrent)
 		errs := make([]error, len(rows))
 		var wg sync.WaitGroup
 		for i, row := range rows {
@@ -207,8 +208,7 @@ func (r *run) deliveries(ctx context.Context, n int) error {
 	return errors.Join(failed, err)
 }
 
-// attempt makes one attempt of a delivery, which waits by a row, unless another worker has
-// taken it.
+// attempt attempts the delivery of a row of the queue once, unless another worker has claimed it.
 func (r *run) attempt(ctx context.Context, row store.Row) error {
 	sc := store.Scope{Org: row.Item.String("org"), Workspace: row.Item.String("ws")}
 	to, id := row.Item.String("to"), row.Item.String("id")
@@ -290,7 +290,7 @@ type outcome struct {
 
 // send makes the attempt.
 func (r *run) send(ctx context.Context, d *Delivery, at time.Time) outcome {
-	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	if d.To == Mails {
 		return r.mail(ctx, d)
@@ -360,7 +360,7 @@ func (r *run) post(ctx context.Context, d *Delivery, t *Target, at time.Time) ou
 // record stores the result of an attempt. A worker that took longer than its lease finds
 // that another one has taken over, and stores nothing.
 func (r *run) record(ctx context.Context, d *Delivery, held store.Key, out outcome) error {
-	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	if d.Attempts = append(d.Attempts, out.Attempt); len(d.Attempts) > maxAttempts {
 		d.Attempts = d.Attempts[len(d.Attempts)-maxAttempts:]

@@ -374,7 +374,7 @@ func TestAReceiverThatIsDownHoldsNobodyUp(t *testing.T) {
 	for _, d := range h.list(t, "down") {
 		tried += d.Total
 	}
-	if tried == 0 || tried > queues*atOnce {
+	if tried == 0 || tried > queues*maxConcurrent {
 		t.Errorf("%d attempts of what is down", tried)
 	}
 }

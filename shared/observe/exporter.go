@@ -21,7 +21,7 @@ import (
 	"gateway/shared/wire/release"
 )
 
-// Directory knows the destinations of a workspace: its own and the organization's.
+// Directory returns the destinations of a workspace: its own and the organization's.
 type Directory interface {
 	Targets(ctx context.Context, sc store.Scope) ([]Target, error)
 }
@@ -32,7 +32,7 @@ type Exporter struct {
 	// Bodies returns the stored content of a record, for destinations that need it; nil
 	// or false if there is none.
 	Bodies           func(ctx context.Context, r *usage.Record) (usage.Bodies, bool)
-	Transport        http.RoundTripper // guarded, because people choose the addresses
+	Transport        http.RoundTripper // guarded, because users choose the addresses
 	Now              func() time.Time
 	ProcessTarget    *Target           // of the process, besides those of the directory; nil if there is none
 	ProcessTransport http.RoundTripper // to ProcessTarget; nil: Transport
@@ -41,13 +41,13 @@ type Exporter struct {
 	totals      totals
 	dropped     atomic.Int64 // records that were not reported to a destination
 	mu          sync.Mutex
-	pausedUntil map[string]time.Time // destinations that failed, with the time until which they get nothing
+	pausedUntil map[string]time.Time // destinations that failed, with the time until which nothing is sent to them
 }
 
-// Bounds of sending.
+// Limits of sending.
 const (
 	maxSpans          = 500              // of one request
-	pauseAfterFailure = 30 * time.Second // how long a destination gets nothing after it failed
+	pauseAfterFailure = 30 * time.Second // without requests to a destination after it failed
 	requestTimeout    = 5 * time.Second  // for one request
 	maxResponse       = 64 << 10         // of a response that is read
 	maxConcurrent     = 8                // requests under way
@@ -71,7 +71,7 @@ func (e *Exporter) drop(p *Push, why string) {
 	slog.Warn("telemetry is dropped", "destination", p.target.ID, "signal", p.signal, "records", p.records, "dropped", total, "error", why)
 }
 
-// Prepare makes the requests that report records. They keep no reference to the records.
+// Prepare returns the requests that report records. They retain no reference to the records.
 func (e *Exporter) Prepare(ctx context.Context, records []usage.Record) (out []Push) {
 	of := make(map[store.Scope][]*usage.Record)
 	for i := range records {
@@ -132,7 +132,7 @@ func (e *Exporter) pushes(ctx context.Context, t *Target, records []*usage.Recor
 	return out
 }
 
-// origin is the sender. The destination's own resource attributes take precedence.
+// origin returns the sender. The destination's own resource attributes take precedence.
 func (e *Exporter) origin(t *Target, latest bool) *otlp.Origin {
 	named := map[string]string{"service.name": "gateway", "service.version": release.Version}
 	if !latest {
@@ -149,7 +149,7 @@ func (e *Exporter) origin(t *Target, latest bool) *otlp.Origin {
 	return o
 }
 
-// Send sends requests, several at once, each only once. It waits for all.
+// Send sends requests concurrently, each only once. It waits for all.
 func (e *Exporter) Send(ctx context.Context, pushes []Push) {
 	var wg sync.WaitGroup
 	free := make(chan struct{}, maxConcurrent)

@@ -59,7 +59,7 @@ func azureTokenScope(t *Target) string {
 	return entraScope
 }
 
-// entraToken is the token of an application that has a secret.
+// entraToken returns the token of an application that has a secret.
 func entraToken(t *Target, ctx context.Context) (string, error) {
 	secret := t.Field("azure_entra_client_secret")
 	if secret == "" {
@@ -73,7 +73,7 @@ func entraToken(t *Target, ctx context.Context) (string, error) {
 
 // workloadToken exchanges the token in the file that the gateway's platform refreshes.
 func workloadToken(t *Target, ctx context.Context) (string, error) {
-	if err := mayBorrowAzure(t, azureWorkload); err != nil {
+	if err := mayUseAzureIdentity(t, azureWorkload); err != nil {
 		return "", err
 	}
 	file := os.Getenv(azureFederatedFile)
@@ -101,9 +101,9 @@ func assertion(token string) url.Values {
 	return url.Values{"client_assertion": {token}, "client_assertion_type": {entraAssertion}}
 }
 
-// federatedToken exchanges a token that AWS gives for the gateway's own identity.
+// federatedToken exchanges a token that AWS issues for the gateway's own identity.
 func federatedToken(t *Target, ctx context.Context) (string, error) {
-	if err := mayBorrowFor(t, azureEntraFederated); err != nil {
+	if err := mayUseAWSIdentity(t, azureEntraFederated); err != nil {
 		return "", err
 	}
 	keys, err := processKeys()
@@ -132,25 +132,25 @@ func federatedToken(t *Target, ctx context.Context) (string, error) {
 		})
 }
 
-// mayBorrowFor rejects the gateway's own AWS identity unless it is lent.
-func mayBorrowFor(t *Target, mode string) error {
+// mayUseAWSIdentity rejects use of the gateway's own AWS identity: always by credentials of a
+// request, and by saved providers unless the operator allows it.
+func mayUseAWSIdentity(t *Target, mode string) error {
 	if t.CallerKey || os.Getenv(awsServiceRoleVariable) != "true" {
 		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own AWS identity, which saved providers may use when the operator sets %s=true", mode, awsServiceRoleVariable)
 	}
 	return nil
 }
 
-// mayBorrowAzure rejects the gateway's own identity: always to callers, and to saved
-// providers unless the operator lends it.
-func mayBorrowAzure(t *Target, mode string) error {
+// mayUseAzureIdentity does the same for the identity of the gateway's process or host at Azure.
+func mayUseAzureIdentity(t *Target, mode string) error {
 	if t.CallerKey || os.Getenv(azureIdentityVariable) != "true" {
 		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own identity, which saved providers may use when the operator sets %s=true; use entra, or an api_key", mode, azureIdentityVariable)
 	}
 	return nil
 }
 
-// fromEntra gets a token by the client credentials flow. proof makes the client's proof;
-// source is what the proof depends on.
+// fromEntra requests a token by the client credentials flow. proof returns the client's secret or
+// assertion; source identifies it in the key of the cache.
 func fromEntra(t *Target, ctx context.Context, tenant, tenantField, client, clientField, source string, proof func(context.Context, http.RoundTripper) (url.Values, error)) (string, error) {
 	switch {
 	case !pathSegment(tenant):
@@ -183,7 +183,7 @@ func fromEntra(t *Target, ctx context.Context, tenant, tenantField, client, clie
 
 // managedToken requests a token from the identity service of the gateway's host.
 func managedToken(t *Target, ctx context.Context) (string, error) {
-	if err := mayBorrowAzure(t, azureManaged); err != nil {
+	if err := mayUseAzureIdentity(t, azureManaged); err != nil {
 		return "", err
 	}
 	endpoint, key := os.Getenv(azureIdentityURL), os.Getenv(azureIdentityKey)

@@ -292,7 +292,7 @@ func endRawStream(r *Relay, tg *target.Target, rw *reply, log *record.Log, resp 
 
 // sendRaw passes a response through byte for byte, as it arrives.
 func sendRaw(c *call, resp *http.Response) error {
-	if target.BuffersRaw(&c.target, resp) || accounting.Tickets(&c.bill, resp) || c.bill.Spending.HasReservation() && createsBatch(&c.req, &c.body) && plainJSON(resp) {
+	if target.BuffersRaw(&c.target, resp) || accounting.IsTicket(&c.bill, resp) || c.bill.Spending.HasReservation() && createsBatch(&c.req, &c.body) && plainJSON(resp) {
 		return sendHeld(c, resp)
 	}
 	watch := target.Watch(&c.target, resp)

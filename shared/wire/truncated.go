@@ -8,8 +8,8 @@ import (
 // RepairTruncated closes a truncated JSON object or list so that it can be read: a string
 // value keeps its received part; a name, number or word that might continue is omitted.
 // It returns a complete value without what follows it. open are the names of the
-// unfinished fields, outermost first, nil for a complete value. mended is nil if body
-// does not begin with an object or a list. The tokens are not validated: mended may be
+// unfinished fields, outermost first, nil for a complete value. repaired is nil if body
+// does not begin with an object or a list. The tokens are not validated: repaired may be
 // invalid JSON.
 func RepairTruncated(body []byte) (repaired []byte, open []string) {
 	type level struct {

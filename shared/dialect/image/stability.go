@@ -11,7 +11,7 @@ import (
 	"gateway/shared/dialect/upstream"
 )
 
-// Stability makes images on Stability AI: /v1/generation/{model}/text-to-image of
+// Stability creates images on Stability AI: /v1/generation/{model}/text-to-image of
 // the models of Stable Diffusion XL and 1.6, in JSON, and
 // /v2beta/stable-image/generate/{model} of the later ones, which takes a form.
 type Stability struct{ errors }
@@ -38,7 +38,7 @@ var (
 	stabilityShapes = []shape{{1, 1}, {16, 9}, {9, 16}, {3, 2}, {2, 3}, {4, 5}, {5, 4}, {21, 9}, {9, 21}}
 )
 
-// stabilityMost is how many images the older models make in one request.
+// stabilityMost is how many images the older models create in one request.
 const stabilityMost = 10
 
 // EncodeRequest implements chat.Translator.
@@ -111,7 +111,7 @@ func (r *request) diffusion(dst []byte, a *chat.TranslatorRequest) ([]byte, stri
 	return o.B, "", nil
 }
 
-// diffused is the size that an older model makes.
+// diffused returns the size of the images of an older model for the requested one.
 func (r *request) diffused(a *chat.TranslatorRequest) (width, height int64) {
 	if !strings.Contains(a.Model, "xl-1024") {
 		return r.within(320, 1536, 64, a.Loss)
@@ -138,7 +138,7 @@ func (Stability) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Trans
 	return members{"artifacts", "base64", "image"}.decode(dst, answer, h, a)
 }
 
-// shape is a form of images that a model makes.
+// shape is a size of images, or their proportions.
 type shape struct{ width, height int64 }
 
 func (s shape) ratio() string { return fmt.Sprintf("%d:%d", s.width, s.height) }

@@ -32,10 +32,10 @@ func StartsBackground(b *Bill) bool {
 	return (like != nil && like.Operation == provider.ResponsesCreate || startsInteraction(b)) && requestsBackground(b)
 }
 
-// Tickets reports whether a passed-through response is such a ticket. It is read completely
+// IsTicket reports whether a passed-through response is such a ticket. A ticket is read completely
 // before it is sent, so that a client that has the id can rely on the charge being recorded even
 // if this process dies.
-func Tickets(b *Bill, resp *http.Response) bool {
+func IsTicket(b *Bill, resp *http.Response) bool {
 	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (StartsBackground(b) || ordersVideo(b))
 }
 
@@ -95,8 +95,8 @@ func usedByStream(b *Bill, events []byte) pricing.Usage {
 	return usedByResponse(b, last)
 }
 
-// SettleResponse books a response made in the background with the request that
-// first reads its end.
+// SettleResponse charges a response made in the background to the request that first reads its
+// end.
 func SettleResponse(b *Bill, answer []byte, stream bool) {
 	if op := b.Target.Req.Route.Operation; op != provider.ResponsesGet && op != provider.ResponsesCancel {
 		return

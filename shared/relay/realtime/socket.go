@@ -41,7 +41,7 @@ const (
 
 var buffers sync.Pool
 
-// SocketMaker makes connections. The zero value is ready.
+// SocketMaker opens and accepts connections. The zero value is ready.
 type SocketMaker struct{}
 
 // Accept implements session.Sockets.

@@ -95,6 +95,7 @@ func (c *cleaner) object(list, more []attribute, in map[string]any, at string) m
 	return out
 }
 
+// below returns the path of an attribute: after the URN of a schema it follows a colon.
 func below(at, name string) string {
 	switch {
 	case at == "":
@@ -214,7 +215,7 @@ func Text(resource map[string]any, path string) string {
 	return ""
 }
 
-// Bool returns a boolean of a resource; given reports whether it is present.
+// Bool returns a boolean of a resource; present is false if it has none.
 func Bool(resource map[string]any, name string) (yes, present bool) {
 	yes, present = member(resource, name).(bool)
 	return yes, present
