@@ -143,99 +143,79 @@ func (m *messageResponse) stream() {
 	if !m.q.st.noUsage {
 		usage = fill(`,"usage":$"output_tokens":1}`, m.inputUsage(true))
 	}
-	if !s.event("message_start", fill(`{"type":"message_start","message":$}`, m.object(nil, nil, nil, usage))) || !m.blocks(s) {
-		return
-	}
+	s.event("message_start", fill(`{"type":"message_start","message":$}`, m.object(nil, nil, nil, usage)))
+	m.blocks(s)
 	s.finish()
 	if !m.q.st.noUsage {
 		usage = fill(`,"usage":$"output_tokens":$}`, m.inputUsage(false), m.usage.Output+m.usage.Reasoning)
 	}
-	if s.event("message_delta", fill(`{"type":"message_delta","delta":{"stop_reason":$,"stop_sequence":$}$}`, m.stopReason(), orNull(m.response.matched), usage)) {
-		s.last("message_stop", []byte(`{"type":"message_stop"}`))
-	}
+	s.event("message_delta", fill(`{"type":"message_delta","delta":{"stop_reason":$,"stop_sequence":$}$}`, m.stopReason(), orNull(m.response.matched), usage))
+	s.last("message_stop", []byte(`{"type":"message_stop"}`))
 }
 
-// blocks sends all content blocks and reports whether the stream continues.
-func (m *messageResponse) blocks(s *stream) bool {
+// blocks sends all content blocks.
+func (m *messageResponse) blocks(s *stream) {
 	a := &m.response
-	if n := int64(len(a.thinking)); n > 0 && !m.thoughts(s) {
-		return false
+	if len(a.thinking) > 0 {
+		m.thoughts(s)
 	}
 	if len(a.text) > 0 {
-		if !m.start(s, `{"type":"text","text":""}`) {
-			return false
-		}
+		m.start(s, `{"type":"text","text":""}`)
 		for _, p := range a.text {
 			s.spend(1, 0)
-			if !m.delta(s, `{"type":"text_delta","text":`, p) {
-				return false
-			}
+			m.delta(s, `{"type":"text_delta","text":`, p)
 		}
-		if !m.stop(s) {
-			return false
-		}
+		m.stop(s)
 	}
 	for i := range a.calls {
 		c := &a.calls[i]
 		s.spend(1, 0)
-		if !m.start(s, `{"type":"tool_use","id":`+quoted(m.callID(i))+`,"name":`+quoted(c.name)+`,"input":{}}`) {
-			return false
+		m.start(s, `{"type":"tool_use","id":`+quoted(m.callID(i))+`,"name":`+quoted(c.name)+`,"input":{}}`)
+		if c.args == "{}" || len(c.pieces) == 0 { // one delta without text
+			s.spend(int64(len(c.pieces)), 0)
+			m.delta(s, `{"type":"input_json_delta","partial_json":`, "")
+			m.stop(s)
+			continue
 		}
-		pieces := c.pieces
-		if c.args == "{}" || len(pieces) == 0 {
-			// A call without arguments gets one delta without text.
-			s.spend(int64(len(pieces)), 0)
-			pieces = []string{""}
+		for _, p := range c.pieces {
+			s.spend(1, 0)
+			m.delta(s, `{"type":"input_json_delta","partial_json":`, p)
 		}
-		for _, p := range pieces {
-			if p != "" {
-				s.spend(1, 0)
-			}
-			if !m.delta(s, `{"type":"input_json_delta","partial_json":`, p) {
-				return false
-			}
-		}
-		if !m.stop(s) {
-			return false
-		}
+		m.stop(s)
 	}
-	return true
 }
 
-func (m *messageResponse) thoughts(s *stream) bool {
+func (m *messageResponse) thoughts(s *stream) {
 	a := &m.response
 	whole := strings.Join(a.thinking, "")
-	if m.q.st.redacted {
+	switch signature := sign(whole); {
+	case m.q.st.redacted:
 		s.spend(0, int64(len(a.thinking)))
-		return m.start(s, `{"type":"redacted_thinking","data":`+quoted(seal(signRedacted, whole))+`}`) && m.stop(s)
-	}
-	if !m.start(s, `{"type":"thinking","thinking":"","signature":""}`) {
-		return false
-	}
-	signature := sign(whole)
-	if m.q.omitted {
-		signature = seal(signOmitted, whole)
-		s.spend(0, int64(len(a.thinking)))
-	} else {
+		m.start(s, `{"type":"redacted_thinking","data":`+quoted(seal(signRedacted, whole))+`}`)
+	default:
+		m.start(s, `{"type":"thinking","thinking":"","signature":""}`)
 		for _, p := range a.thinking {
-			s.spend(0, 1)
-			if !m.delta(s, `{"type":"thinking_delta","thinking":`, p) {
-				return false
+			if s.spend(0, 1); !m.q.omitted {
+				m.delta(s, `{"type":"thinking_delta","thinking":`, p)
 			}
 		}
+		if m.q.omitted {
+			signature = seal(signOmitted, whole)
+		}
+		m.delta(s, `{"type":"signature_delta","signature":`, signature)
 	}
-	return m.delta(s, `{"type":"signature_delta","signature":`, signature) && m.stop(s)
+	m.stop(s)
 }
 
-func (m *messageResponse) start(s *stream, block string) bool {
-	return s.event("content_block_start", fill(`{"type":"content_block_start","index":$,"content_block":$}`, m.index, json.RawMessage(block)))
+func (m *messageResponse) start(s *stream, block string) {
+	s.event("content_block_start", fill(`{"type":"content_block_start","index":$,"content_block":$}`, m.index, json.RawMessage(block)))
 }
 
-func (m *messageResponse) delta(s *stream, head, content string) bool {
-	return s.event("content_block_delta", fill(`{"type":"content_block_delta","index":$,"delta":$$}}`, m.index, json.RawMessage(head), content))
+func (m *messageResponse) delta(s *stream, head, content string) {
+	s.event("content_block_delta", fill(`{"type":"content_block_delta","index":$,"delta":$$}}`, m.index, json.RawMessage(head), content))
 }
 
-func (m *messageResponse) stop(s *stream) bool {
+func (m *messageResponse) stop(s *stream) {
+	s.event("content_block_stop", fill(`{"type":"content_block_stop","index":$}`, m.index))
 	m.index++
-	return s.event("content_block_stop", fill(`{"type":"content_block_stop","index":$}`, m.index-1))
 }

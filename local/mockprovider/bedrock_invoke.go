@@ -1,7 +1,6 @@
 package mockprovider
 
 import (
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -237,14 +236,11 @@ func claudeInvoked(x *exchange, v value, stream bool) *apiError {
 		x.plain(m.id, m.body(), m.usage)
 		return nil
 	}
-	s := startBinary(x, m.id, m.usage)
+	s := x.startBinary(m.id, m.usage)
 	s.invoke = true
-	whole := m.body()
-	s.output, s.hidden = m.usage.Output, m.usage.Reasoning
-	if !s.event("chunk", append(append([]byte(`{"type":"message_start","message":`), whole...), '}')) {
-		return nil
-	}
-	x.row.close(http.StatusOK, m.usage, x.gone(), "")
-	s.event("chunk", []byte(`{"type":"message_stop","amazon-bedrock-invocationMetrics":{"inputTokenCount":`+itoa(m.usage.Input)+`,"outputTokenCount":`+itoa(m.usage.Output+m.usage.Reasoning)+`}}`))
+	s.spend(m.usage.Output, m.usage.Reasoning)
+	s.event("chunk", fill(`{"type":"message_start","message":$}`, m.body()))
+	s.finish()
+	s.event("chunk", fill(`{"type":"message_stop","amazon-bedrock-invocationMetrics":{"inputTokenCount":$,"outputTokenCount":$}}`, m.usage.Input, m.usage.Output+m.usage.Reasoning))
 	return nil
 }

@@ -142,84 +142,65 @@ func (m *converseResponse) body() []byte {
 
 // stream sends messageStart, the blocks, messageStop and metadata.
 func (m *converseResponse) stream() {
-	s := startBinary(m.x, m.id, m.usage)
-	if !s.event("messageStart", []byte(`{"role":"assistant"}`)) || !m.blocks(s) {
-		return
-	}
-	m.x.row.close(200, m.usage, m.x.gone(), "")
-	if !m.q.st.noDone && s.event("messageStop", fill(`{"stopReason":$}`, m.stopReason())) {
+	s := m.x.startBinary(m.id, m.usage)
+	s.event("messageStart", []byte(`{"role":"assistant"}`))
+	m.blocks(s)
+	if s.finish(); !m.q.st.noDone {
+		s.event("messageStop", fill(`{"stopReason":$}`, m.stopReason()))
 		s.event("metadata", fill(`{"metrics":{"latencyMs":1}$}`, m.reported()))
 	}
 }
 
-func (m *converseResponse) delta(s *binaryStream, head, content, tail string) bool {
-	return s.event("contentBlockDelta", fill(`{"contentBlockIndex":$,"delta":$$$}`, m.index, json.RawMessage(head), content, json.RawMessage(tail)))
+func (m *converseResponse) delta(s *stream, head, content, tail string) {
+	s.event("contentBlockDelta", fill(`{"contentBlockIndex":$,"delta":$$$}`, m.index, json.RawMessage(head), content, json.RawMessage(tail)))
 }
 
-func (m *converseResponse) stop(s *binaryStream) bool {
+func (m *converseResponse) stop(s *stream) {
+	s.event("contentBlockStop", fill(`{"contentBlockIndex":$}`, m.index))
 	m.index++
-	return s.event("contentBlockStop", fill(`{"contentBlockIndex":$}`, m.index-1))
 }
 
-// blocks sends all content blocks and reports whether the stream continues. Only tool calls
-// have an event for their start.
-func (m *converseResponse) blocks(s *binaryStream) bool {
+// blocks sends all content blocks. Only tool calls have an event for their start.
+func (m *converseResponse) blocks(s *stream) {
 	a := &m.response
-	if len(a.thinking) > 0 && !m.thoughts(s) {
-		return false
+	if len(a.thinking) > 0 {
+		m.thoughts(s)
 	}
 	if len(a.text) > 0 {
 		for _, p := range a.text {
-			s.output++
-			if !m.delta(s, `{"text":`, p, `}`) {
-				return false
-			}
+			s.spend(1, 0)
+			m.delta(s, `{"text":`, p, `}`)
 		}
-		if !m.stop(s) {
-			return false
-		}
+		m.stop(s)
 	}
 	for i := range a.calls {
 		c := &a.calls[i]
-		s.output++
-		if !s.event("contentBlockStart", fill(`{"contentBlockIndex":$,"start":{"toolUse":{"toolUseId":$,"name":$}}}`, m.index, m.callID(i), c.name)) {
-			return false
-		}
-		if c.args != "{}" {
-			for _, p := range c.pieces {
-				s.output++
-				if !m.delta(s, `{"toolUse":{"input":`, p, `}}`) {
-					return false
-				}
+		s.spend(1, 0)
+		s.event("contentBlockStart", fill(`{"contentBlockIndex":$,"start":{"toolUse":{"toolUseId":$,"name":$}}}`, m.index, m.callID(i), c.name))
+		for _, p := range c.pieces {
+			if s.spend(1, 0); c.args != "{}" {
+				m.delta(s, `{"toolUse":{"input":`, p, `}}`)
 			}
-		} else {
-			s.output += int64(len(c.pieces))
 		}
-		if !m.stop(s) {
-			return false
-		}
+		m.stop(s)
 	}
-	return true
 }
 
-func (m *converseResponse) thoughts(s *binaryStream) bool {
+func (m *converseResponse) thoughts(s *stream) {
 	a := &m.response
 	thinking := strings.Join(a.thinking, "")
-	if m.q.st.redacted {
-		s.hidden += int64(len(a.thinking))
-		return m.delta(s, `{"reasoningContent":{"redactedContent":`, seal(signRedacted, thinking), `}}`) && m.stop(s)
+	kind, content := `"signature":`, sign(thinking)
+	switch {
+	case m.q.st.redacted:
+		kind, content = `"redactedContent":`, seal(signRedacted, thinking)
+	case m.q.omitted:
+		content = seal(signOmitted, thinking)
 	}
-	signature := sign(thinking)
-	if m.q.omitted {
-		signature = seal(signOmitted, thinking)
-		s.hidden += int64(len(a.thinking))
-	} else {
-		for _, p := range a.thinking {
-			s.hidden++
-			if !m.delta(s, `{"reasoningContent":{"text":`, p, `}}`) {
-				return false
-			}
+	for _, p := range a.thinking {
+		if s.spend(0, 1); !m.q.st.redacted && !m.q.omitted {
+			m.delta(s, `{"reasoningContent":{"text":`, p, `}}`)
 		}
 	}
-	return m.delta(s, `{"reasoningContent":{"signature":`, signature, `}}`) && m.stop(s)
+	m.delta(s, `{"reasoningContent":{`+kind, content, `}}`)
+	m.stop(s)
 }

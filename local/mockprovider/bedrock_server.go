@@ -121,17 +121,6 @@ func bedrockPlain(x *exchange, body []byte, u Usage) *apiError {
 	return nil
 }
 
-// binaryStream writes event-stream messages, with the faults that such a stream
-// can have.
-type binaryStream struct {
-	x      *exchange
-	full   Usage
-	output int64
-	hidden int64
-	events int
-	invoke bool
-}
-
 // messageFrame is one message of the AWS event-stream encoding.
 func messageFrame(kind, name string, payload []byte) []byte {
 	header := func(b []byte, key, val string) []byte {
@@ -151,66 +140,27 @@ func messageFrame(kind, name string, payload []byte) []byte {
 	return put(b, crc32.ChecksumIEEE(b))
 }
 
-func startBinary(x *exchange, id string, full Usage) *binaryStream {
+// startBinary sends the head of a stream of such messages.
+func (x *exchange) startBinary(id string, full Usage) *stream {
 	h := x.w.Header()
 	h["Content-Type"] = []string{"application/vnd.amazon.eventstream"}
 	h["X-Amzn-Requestid"] = []string{id}
 	x.w.WriteHeader(http.StatusOK)
-	return &binaryStream{x: x, full: full}
-}
-
-func (s *binaryStream) sofar() Usage {
-	u := s.full
-	u.Output, u.Reasoning = s.output, s.hidden
-	return u
-}
-
-func (s *binaryStream) fail(fault string) {
-	s.x.row.close(http.StatusOK, s.sofar(), s.x.gone(), fault)
-	s.x.flush()
-	panic(http.ErrAbortHandler)
+	return &stream{x: x, out: x.w, full: full, binary: true}
 }
 
 // padding is what the service adds to events, so that their length reveals nothing.
 const padding = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// event sends one event; payload is an object. It reports whether the stream continues.
-func (s *binaryStream) event(name string, payload []byte) bool {
-	st := &s.x.st
-	switch {
-	case st.cutAfter == s.events:
-		s.fail("cut")
-	case st.silent == s.events:
-		s.x.flush()
-		s.x.sleep(st.silenceFor)
-		s.fail("silence")
-	case st.errorEvent != "" && max(0, st.errorAfter) == s.events:
-		message := st.message
-		if message == "" {
-			message = "The service ended the stream."
-		}
-		s.x.row.close(http.StatusOK, s.sofar(), s.x.gone(), "error-event")
-		s.x.write(messageFrame("exception", st.errorEvent, fill(`{"message":$}`, message)))
-		s.x.flush()
-		return false
-	}
-	if st.pace > 0 && s.events > 0 {
-		s.x.sleep(st.pace)
-	}
-	payload = append(payload[:len(payload)-1:len(payload)-1], `,"p":"`+padding[:1+(s.events*7)%len(padding)]+`"}`...)
+// binaryFrame writes one event as such a message; a wrong checksum is its garbage.
+func (s *stream) binaryFrame(b []byte, name string, data []byte) []byte {
+	data = append(data[:len(data)-1:len(data)-1], `,"p":"`+padding[:1+(s.events*7)%len(padding)]+`"}`...)
 	if s.invoke {
-		payload = []byte(`{"bytes":"` + base64.StdEncoding.EncodeToString(payload) + `"}`)
+		data = []byte(`{"bytes":"` + base64.StdEncoding.EncodeToString(data) + `"}`)
 	}
-	frame := messageFrame("event", name, payload)
-	switch {
-	case st.garbage == s.events:
-		frame[len(frame)-1] ^= 0xff // makes the checksum wrong
-	case st.cutMid == s.events:
-		s.x.write(frame[:len(frame)/2])
-		s.fail("cut")
+	frame := messageFrame("event", name, data)
+	if s.x.st.garbage == s.events {
+		frame[len(frame)-1] ^= 0xff
 	}
-	s.events++
-	s.x.write(frame)
-	s.x.flush()
-	return true
+	return append(b, frame...)
 }

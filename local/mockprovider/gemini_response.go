@@ -217,8 +217,6 @@ func (g *geminiResponse) stream() {
 			s.last("", g.chunk(p, g.usage, true))
 			return
 		}
-		if !s.event("", g.chunk(p, s.usageSoFar(), false)) {
-			return
-		}
+		s.event("", g.chunk(p, s.usageSoFar(), false))
 	}
 }

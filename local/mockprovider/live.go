@@ -75,10 +75,20 @@ func (t *talk) serve(take func([]byte) bool, lost func()) {
 	}
 }
 
-// write sends a message.
-func (t *talk) write(m jsonObject) {
+// send sends an event of OpenAI's sessions.
+func (t *talk) send(kind string, more jsonObject) {
 	t.sending.Lock()
 	defer t.sending.Unlock()
+	t.n++
+	e := jsonObject{"type": kind, "event_id": "event_mock" + strconv.Itoa(t.n)}
+	for k, v := range more {
+		e[k] = v
+	}
+	t.write(e)
+}
+
+// write sends a message.
+func (t *talk) write(m jsonObject) {
 	body, _ := json.Marshal(m)
 	_ = t.ws.WriteMessage(websocket.TextMessage, body) // when the client has gone, the reader notices it
 }
@@ -95,15 +105,6 @@ type liveTalk struct {
 	quiet     bool
 	over      bool
 	row       entry
-}
-
-func (s *liveTalk) send(kind string, more jsonObject) {
-	s.n++
-	e := jsonObject{"type": kind, "event_id": "event_live" + strconv.Itoa(s.n)}
-	for k, v := range more {
-		e[k] = v
-	}
-	s.write(e)
 }
 
 func (s *liveTalk) session() jsonObject {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 var openAIModels = []string{
@@ -94,28 +93,13 @@ func sendBinary(x *exchange, size string) *apiError {
 	if err != nil || n < 0 || n > maxBinary {
 		return badRequest("", "", "the path must end in a number of bytes, at most "+strconv.Itoa(maxBinary))
 	}
-	first, last, status := 0, n-1, http.StatusOK
-	if spec, ok := strings.CutPrefix(x.r.Header.Get("Range"), "bytes="); ok {
-		from, to, _ := strings.Cut(spec, "-")
-		a, err1 := strconv.Atoi(from)
-		z, err2 := strconv.Atoi(to)
-		if to == "" {
-			z, err2 = n-1, nil
-		}
-		if err1 != nil || err2 != nil || a > z || z >= n {
-			x.w.Header().Set("Content-Range", "bytes */"+strconv.Itoa(n))
-			return &apiError{status: http.StatusRequestedRangeNotSatisfiable, message: "range not satisfiable"}
-		}
-		first, last, status = a, z, http.StatusPartialContent
-		x.w.Header().Set("Content-Range", "bytes "+strconv.Itoa(a)+"-"+strconv.Itoa(z)+"/"+strconv.Itoa(n))
-	}
 	x.w.Header().Set("Content-Type", "application/octet-stream")
-	x.w.Header().Set("Content-Length", strconv.Itoa(last-first+1))
-	x.w.WriteHeader(status)
+	x.w.Header().Set("Content-Length", size)
+	x.w.WriteHeader(http.StatusOK)
 	chunk := make([]byte, 0, 251*128)
-	for i := first; i <= last; {
+	for i := 0; i < n; {
 		chunk = chunk[:0]
-		for ; i <= last && len(chunk) < cap(chunk); i++ {
+		for ; i < n && len(chunk) < cap(chunk); i++ {
 			chunk = append(chunk, byte(i%251))
 		}
 		if _, err := x.w.Write(chunk); err != nil {

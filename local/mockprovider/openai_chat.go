@@ -168,12 +168,12 @@ func appendOpenAIUsage(b []byte, u Usage, details bool) []byte {
 }
 
 // chunk sends one chunk of a choice.
-func (c *chatResponse) chunk(s *stream, choice int, d delta) bool {
+func (c *chatResponse) chunk(s *stream, choice int, d delta) {
 	b := append(append(c.head("chat.completion.chunk"), chatTail...), fill(`,"choices":[{"index":$,"delta":$,"logprobs":$,"finish_reason":$}]`, choice, json.RawMessage(d.json), json.RawMessage(d.logprobs), orNull(d.finish))...)
 	if c.q.includeUsage && !c.q.st.noUsage {
 		b = append(b, `,"usage":null`...)
 	}
-	return s.event("", append(b, '}'))
+	s.event("", append(b, '}'))
 }
 
 // stream sends the chunks: the choices alternate, each with its role, its pieces and its
@@ -181,30 +181,23 @@ func (c *chatResponse) chunk(s *stream, choice int, d delta) bool {
 func (c *chatResponse) stream() {
 	s := c.x.startStream(c.id, c.usage)
 	todo := make([][]delta, len(c.responses))
-	for i := range c.responses {
+	for i := range todo {
 		todo[i] = c.deltas(i)
 	}
-	for more := true; more; {
+	for k, more := 0, true; more; k++ {
 		more = false
-		for i := range todo {
-			if len(todo[i]) == 0 {
-				continue
-			}
-			d := todo[i][0]
-			todo[i] = todo[i][1:]
-			more = true
-			s.spend(d.output, d.reasoning)
-			if !c.chunk(s, i, d) {
-				return
+		for i, all := range todo {
+			if k < len(all) {
+				more = true
+				s.spend(all[k].output, all[k].reasoning)
+				c.chunk(s, i, all[k])
 			}
 		}
 	}
 	s.finish()
 	if c.q.includeUsage && !c.q.st.noUsage {
 		b := append(append(c.head("chat.completion.chunk"), chatTail...), `,"choices":[],"usage":`...)
-		if !s.event("", append(appendOpenAIUsage(b, c.usage, true), '}')) {
-			return
-		}
+		s.event("", append(appendOpenAIUsage(b, c.usage, true), '}'))
 	}
 	s.last("", []byte("[DONE]"))
 }

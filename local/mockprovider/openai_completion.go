@@ -178,32 +178,26 @@ func (c *textResponse) body() []byte {
 
 func (c *textResponse) stream() {
 	s := c.x.startStream(c.id, c.usage)
-	send := func(i int, pieces []string, finish string) bool {
+	send := func(i int, pieces []string, finish string) {
 		b := append(c.head(), list([]json.RawMessage{c.choice(i, pieces, finish)})...)
 		if c.q.includeUsage && !c.q.st.noUsage {
 			b = append(b, `,"usage":null`...)
 		}
-		return s.event("", append(b, '}'))
+		s.event("", append(b, '}'))
 	}
 	for i := range c.responses {
 		for k, p := range c.responses[i].text {
 			if !c.q.echo || k > 0 {
 				s.spend(1, 0)
 			}
-			if !send(i, []string{p}, "") {
-				return
-			}
+			send(i, []string{p}, "")
 		}
-		if !send(i, nil, c.finish(&c.responses[i])) {
-			return
-		}
+		send(i, nil, c.finish(&c.responses[i]))
 	}
 	s.finish()
 	if c.q.includeUsage && !c.q.st.noUsage {
 		b := appendOpenAIUsage(append(c.head(), `[],"usage":`...), c.usage, false)
-		if !s.event("", append(b, '}')) {
-			return
-		}
+		s.event("", append(b, '}'))
 	}
 	s.last("", []byte("[DONE]"))
 }

@@ -20,6 +20,8 @@ func dimensionsOf(model string) (n int, mayChoose bool) {
 	return 1536, true
 }
 
+var embeddingRules = parseRules("... input!:sa encoding_format=float|base64 dimensions:1..i user:s")
+
 // embeddings serves POST /embeddings. Texts that share words have vectors that are close to
 // each other.
 func embeddings(x *exchange) *apiError {
@@ -30,10 +32,10 @@ func embeddings(x *exchange) *apiError {
 	if e := takeModel(x, v); e != nil {
 		return e
 	}
-	in := v.get("input")
-	if in.kind == absent {
-		return badRequest("input", "missing_required_parameter", "Missing required parameter: 'input'.")
+	if e := openAIError(embeddingRules.check(v, "")); e != nil {
+		return e
 	}
+	in := v.get("input")
 	texts, tokens, e := prompts(in, "input", 2048)
 	if e != nil {
 		return e
@@ -47,10 +49,9 @@ func embeddings(x *exchange) *apiError {
 		return e
 	}
 	size, mayChoose := dimensionsOf(x.model)
-	if d := v.get("dimensions"); d.given() {
-		n, ok := d.integer()
-		if !ok || n < 1 || n > int64(size) {
-			return badRequest("dimensions", "invalid_value", "Invalid value for 'dimensions' = "+d.s+". Must be between 1 and "+strconv.Itoa(size)+".")
+	if n, ok := v.get("dimensions").integer(); ok {
+		if n > int64(size) {
+			return badRequest("dimensions", "invalid_value", "Invalid value for 'dimensions'. Must be between 1 and "+strconv.Itoa(size)+".")
 		}
 		if !mayChoose {
 			return badRequest("dimensions", "", "This model does not support specifying dimensions.")
@@ -58,12 +59,6 @@ func embeddings(x *exchange) *apiError {
 		size = int(n)
 	}
 	format := v.get("encoding_format").s
-	if v.get("encoding_format").given() && format != "float" && format != "base64" {
-		return badRequest("encoding_format", "invalid_value", "Invalid value: '"+format+"'. Supported values are: 'float' and 'base64'.")
-	}
-	if u := v.get("user"); u.given() && u.kind != text {
-		return wrongType("user", "a string", u.kind)
-	}
 	id, done, e := begin(x, "embd-", in.s)
 	if done {
 		return e

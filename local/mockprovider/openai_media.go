@@ -162,6 +162,8 @@ func images(x *exchange, seed string, n int64, format string, stream bool) *apiE
 	return nil
 }
 
+var speechRules = parseRules("... input!!:s<4096 voice!:so speed:0.25..4")
+
 // speech serves POST /audio/speech: four bytes of sound for each character.
 func speech(x *exchange) *apiError {
 	v, e := parseBody(x)
@@ -171,16 +173,10 @@ func speech(x *exchange) *apiError {
 	if e := takeModel(x, v); e != nil {
 		return e
 	}
-	in, voice := v.get("input"), v.get("voice")
-	if in.kind != text || in.s == "" || utf8.RuneCountInString(in.s) > 4096 {
-		return badRequest("input", "invalid_value", "Invalid 'input': string with 1 to 4096 characters expected.")
+	if e := openAIError(speechRules.check(v, "")); e != nil {
+		return e
 	}
-	if voice.kind != text && voice.kind != object {
-		return badRequest("voice", "missing_required_parameter", "Missing required parameter: 'voice'.")
-	}
-	if s := v.get("speed"); s.given() && (s.kind != number || s.float() < 0.25 || s.float() > 4) {
-		return badRequest("speed", "invalid_value", "Invalid 'speed'.")
-	}
+	in := v.get("input")
 	if e := steerBy(&x.st, in.s); e != nil {
 		return e
 	}
@@ -264,6 +260,8 @@ func transcription(x *exchange) *apiError {
 	return nil
 }
 
+var rerankRules = parseRules("... query!:s documents!!:a")
+
 // rerank serves POST /rerank of compatible hosts: documents that share words with the query
 // come first.
 func rerank(x *exchange) *apiError {
@@ -274,10 +272,10 @@ func rerank(x *exchange) *apiError {
 	if e := takeModel(x, v); e != nil {
 		return e
 	}
-	docs := v.get("documents")
-	if v.get("query").kind != text || docs.kind != array || len(docs.arr) == 0 {
-		return badRequest("documents", "", "query and documents are required")
+	if e := openAIError(rerankRules.check(v, "")); e != nil {
+		return e
 	}
+	docs := v.get("documents")
 	if e := steerBy(&x.st, v.get("query").s); e != nil {
 		return e
 	}

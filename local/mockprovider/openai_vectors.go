@@ -10,7 +10,6 @@ import (
 func vectorBehaviors() map[string]behavior {
 	return map[string]behavior{
 		"vector_store": {
-			check:   func(x *exchange, n *resource) *apiError { return checkChunking(n.body) },
 			created: func(x *exchange, n *resource) { attachFiles(x, n, n.id, "") },
 			read:    func(x *exchange, n *resource) { indexFiles(x, n.id) },
 			changed: func(x *exchange, n *resource, _ value) *apiError { indexFiles(x, n.id); return nil },
@@ -33,13 +32,9 @@ func vectorBehaviors() map[string]behavior {
 		},
 		"vector_file": {
 			create: createVectorFile, listing: listVectorFiles,
-			read:    func(x *exchange, n *resource) { indexFiles(x, n.parent) },
-			changed: func(_ *exchange, _ *resource, v value) *apiError { return checkAttributes(v) },
+			read: func(x *exchange, n *resource) { indexFiles(x, n.parent) },
 		},
 		"file_batch": {
-			check: func(x *exchange, n *resource) *apiError {
-				return firstFault(checkChunking(n.body), checkAttributes(n.body))
-			},
 			created: func(x *exchange, n *resource) { attachFiles(x, n, n.parent, n.id) },
 			read:    func(x *exchange, n *resource) { indexFiles(x, n.parent) },
 			cancel: func(x *exchange, n *resource) *apiError {
@@ -60,28 +55,6 @@ func firstFault(faults ...*apiError) *apiError {
 	for _, e := range faults {
 		if e != nil {
 			return e
-		}
-	}
-	return nil
-}
-
-func checkChunking(v value) *apiError {
-	c := v.get("chunking_strategy")
-	if c.get("type").s != "static" {
-		return nil // the rules have checked it
-	}
-	size, ok := c.at("static.max_chunk_size_tokens").integer()
-	overlap, whole := c.at("static.chunk_overlap_tokens").integer()
-	if !ok || size < 100 || size > 4096 || !whole || overlap < 0 || overlap > size/2 {
-		return badRequest("chunking_strategy.static", "invalid_value", "max_chunk_size_tokens must be between 100 and 4096, chunk_overlap_tokens at most half of it.")
-	}
-	return nil
-}
-
-func checkAttributes(v value) *apiError {
-	for _, m := range v.get("attributes").obj {
-		if m.v.kind != text && m.v.kind != number && m.v.kind != boolean {
-			return wrongType("attributes."+m.name, "a string, a number or a boolean", m.v.kind)
 		}
 	}
 	return nil
@@ -131,7 +104,7 @@ func createVectorFile(x *exchange) *apiError {
 		return e
 	}
 	v, e := c.body(x, vectorFileRules)
-	if e = firstFault(e, checkChunking(v), checkAttributes(v), refersTo(x, v, "file_id", "file")); e != nil {
+	if e = firstFault(e, refersTo(x, v, "file_id", "file")); e != nil {
 		return e
 	}
 	id, done, e := begin(x, "", v.s)
@@ -142,13 +115,7 @@ func createVectorFile(x *exchange) *apiError {
 	return nil
 }
 
-var fileStates = []string{"in_progress", "completed", "failed", "cancelled"}
-
 func listVectorFiles(x *exchange, store string) *apiError {
-	q, _ := url.ParseQuery(x.query)
-	if f := q.Get("filter"); f != "" && !slices.Contains(fileStates, f) {
-		return unsupportedValue("filter", f, fileStates...)
-	}
 	locked(x, func() []byte { indexFiles(x, store); return nil })
 	return nil
 }
@@ -190,8 +157,8 @@ func searchVectors(x *exchange) *apiError {
 		indexFiles(x, n.id)
 		hits := []json.RawMessage{}
 		for _, f := range storeFiles(x, n.id, "", "completed") {
-			score := scoreOf(string(f.content), queries)
-			if score == 0 || !matches(f.body.get("attributes"), v.get("filters")) {
+			score, filter := scoreOf(string(f.content), queries), v.get("filters")
+			if score == 0 || filter.given() && f.body.get("attributes").get(filter.get("key").s).s != filter.get("value").s {
 				continue
 			}
 			hits = append(hits, fill(`{"file_id":$,"filename":$,"score":$,"attributes":$,"content":[{"type":"text","text":$}]}`, f.id, f.name, score, f.body.get("attributes").source("{}"), string(f.content)))
@@ -212,21 +179,4 @@ func scoreOf(content string, queries []string) float64 {
 		}
 	}
 	return float64(found) / float64(max(all, 1))
-}
-
-// matches applies a filter with eq, ne, and, or.
-func matches(attributes, f value) bool {
-	if !f.given() {
-		return true
-	}
-	same := attributes.get(f.get("key").s).s == f.get("value").s
-	switch f.get("type").s {
-	case "eq":
-		return same
-	case "ne":
-		return !same
-	case "or":
-		return slices.ContainsFunc(f.get("filters").arr, func(g value) bool { return matches(attributes, g) })
-	}
-	return !slices.ContainsFunc(f.get("filters").arr, func(g value) bool { return !matches(attributes, g) })
 }

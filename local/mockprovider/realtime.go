@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,19 +45,21 @@ func realtime(x *exchange) *apiError {
 	if err != nil {
 		return nil // Upgrade has answered
 	}
-	s := &voice{x: x, ws: ws, model: model, beta: x.r.Header.Get("OpenAI-Beta") == "realtime=v1"}
-	s.run()
+	s := &voice{talk: talk{x: x, ws: ws}, model: model, beta: x.r.Header.Get("OpenAI-Beta") == "realtime=v1"}
+	s.send("session.created", jsonObject{"session": s.session()})
+	s.serve(s.answer, func() {
+		s.stop("")
+		s.wg.Wait()
+	})
 	return nil
 }
 
 // voice is one session.
 type voice struct {
-	x     *exchange
-	ws    *websocket.Conn
+	talk
 	model string
 	beta  bool
 
-	sending       sync.Mutex
 	mu            sync.Mutex
 	texts         []string // texts of the conversation
 	sound         int64    // bytes of sound in the buffer
@@ -69,25 +70,11 @@ type voice struct {
 	tools         []json.RawMessage
 	active        string // the response under way
 	cancel        chan struct{}
-	n             int
 	wg            sync.WaitGroup
 }
 
 // jsonObject is an event, or an object in one.
 type jsonObject = map[string]any
-
-// send sends an event.
-func (v *voice) send(kind string, more jsonObject) {
-	v.sending.Lock()
-	defer v.sending.Unlock()
-	v.n++
-	e := jsonObject{"type": kind, "event_id": "event_mock" + strconv.Itoa(v.n)}
-	for k, m := range more {
-		e[k] = m
-	}
-	body, _ := json.Marshal(e)
-	_ = v.ws.WriteMessage(websocket.TextMessage, body) // when the client has gone, the reader notices it
-}
 
 func (v *voice) session() jsonObject {
 	kind := "realtime"
@@ -107,35 +94,16 @@ func (v *voice) session() jsonObject {
 	return out
 }
 
-// run serves the session until one side leaves.
-func (v *voice) run() {
-	defer v.ws.Close()
-	stop := make(chan struct{})
-	go func() { // ends with the session, or with the server
-		select {
-		case <-v.x.s.stopped:
-			_ = v.ws.Close()
-		case <-stop:
+// answer handles an event, and reports its fault.
+func (v *voice) answer(body []byte) bool {
+	if message := v.take(body); message != "" {
+		var id struct {
+			EventID string `json:"event_id"`
 		}
-	}()
-	defer close(stop)
-	v.send("session.created", jsonObject{"session": v.session()})
-	for {
-		_, body, err := v.ws.ReadMessage()
-		if err != nil {
-			v.stop("")
-			v.wg.Wait()
-			return
-		}
-		v.x.s.history.add(Received{Method: "EVENT", Path: "/v1/realtime", Headers: v.x.r.Header.Clone(), Body: slices.Clone(body), Length: int64(len(body))})
-		if message := v.take(body); message != "" {
-			var id struct {
-				EventID string `json:"event_id"`
-			}
-			_ = json.Unmarshal(body, &id) // if it is not JSON, the error has no id
-			v.send("error", jsonObject{"error": jsonObject{"type": "invalid_request_error", "code": "invalid_value", "message": message, "param": nil, "event_id": id.EventID}})
-		}
+		_ = json.Unmarshal(body, &id) // if it is not JSON, the error has no id
+		v.send("error", jsonObject{"error": jsonObject{"type": "invalid_request_error", "code": "invalid_value", "message": message, "param": nil, "event_id": id.EventID}})
 	}
+	return true
 }
 
 // stop cancels the response under way.

@@ -209,17 +209,12 @@ func responseLogprobs(pieces []string) (out []json.RawMessage) {
 	return out
 }
 
-// emit sends one event; fields is the rest of its object. It reports whether the stream
-// continues.
-func (r *responsesResponse) emit(s *stream, typ, members string) bool {
-	if s.stopped {
-		return false
-	}
-	if st := r.q.st; st.errorEvent != "" && max(0, st.errorAfter) == s.events && !s.gone {
+// emit sends one event; fields is the rest of its object.
+func (r *responsesResponse) emit(s *stream, typ, members string) {
+	if st := r.q.st; st.errorEvent != "" && max(0, st.errorAfter) == s.events && !s.gone && !s.stopped {
 		r.fail(s)
-		return false
 	}
-	return s.event(typ, r.frame(typ, members))
+	s.event(typ, r.frame(typ, members))
 }
 
 func (r *responsesResponse) frame(typ, members string) []byte {
@@ -251,17 +246,13 @@ func (r *responsesResponse) fail(s *stream) {
 func (r *responsesResponse) stream() {
 	s := r.x.startStream(r.id, r.usage)
 	running := `,"response":` + string(r.object("in_progress", nil))
-	if !r.emit(s, "response.created", running) || !r.emit(s, "response.in_progress", running) {
-		return
-	}
+	r.emit(s, "response.created", running)
+	r.emit(s, "response.in_progress", running)
 	for i := range r.items {
-		if !r.streamItem(s, i) {
-			return
-		}
+		r.streamItem(s, i)
 	}
-	if st := r.q.st; st.errorEvent != "" && max(0, st.errorAfter) == s.events && !s.gone {
+	if st := r.q.st; st.errorEvent != "" && max(0, st.errorAfter) == s.events && !s.gone && !s.stopped {
 		r.fail(s)
-		return
 	}
 	s.finish()
 	typ := "response." + r.status()
@@ -269,60 +260,53 @@ func (r *responsesResponse) stream() {
 }
 
 // streamItem sends the events of one item.
-func (r *responsesResponse) streamItem(s *stream, index int) bool {
+func (r *responsesResponse) streamItem(s *stream, index int) {
 	it := &r.items[index]
-	n := strconv.Itoa(index)
+	n, content := strconv.Itoa(index), strings.Join(it.pieces, "")
 	of := `,"item_id":` + quoted(it.id) + `,"output_index":` + n
 	item := func(whole bool) string { return `,"output_index":` + n + `,"item":` + string(r.item(it, whole)) }
-	if !r.emit(s, "response.output_item.added", item(false)) {
-		return false
-	}
-	content := strings.Join(it.pieces, "")
-	ok := true
-	switch it.typ {
-	case "reasoning":
+	r.emit(s, "response.output_item.added", item(false))
+	switch {
+	case it.typ == "reasoning" && content == "":
 		s.spend(0, it.hidden)
-		if content != "" {
-			of += `,"summary_index":0`
-			ok = r.emit(s, "response.reasoning_summary_part.added", of+`,"part":{"type":"summary_text","text":""}`) &&
-				r.pieces(s, it, "response.reasoning_summary_text.delta", of, false, "") &&
-				r.emit(s, "response.reasoning_summary_text.done", of+`,"text":`+quoted(content)) &&
-				r.emit(s, "response.reasoning_summary_part.done", of+`,"part":{"type":"summary_text","text":`+quoted(content)+`}`)
-		}
-	case "message":
+	case it.typ == "reasoning":
+		s.spend(0, it.hidden)
+		of += `,"summary_index":0`
+		part := func(text string) string { return of + `,"part":{"type":"summary_text","text":` + quoted(text) + `}` }
+		r.emit(s, "response.reasoning_summary_part.added", part(""))
+		r.pieces(s, it, "response.reasoning_summary_text", of, "text", "")
+		r.emit(s, "response.reasoning_summary_part.done", part(content))
+	case it.typ == "message":
 		of += `,"content_index":0`
-		kind, whole, more := "output_text", `,"text":`, `,"logprobs":[]`
+		part := func(text string) string { return of + `,"part":` + string(r.part(it, text)) }
+		r.emit(s, "response.content_part.added", part(""))
 		if it.refusal {
-			kind, whole, more = "refusal", `,"refusal":`, ""
+			r.pieces(s, it, "response.refusal", of, "refusal", "")
+		} else {
+			r.pieces(s, it, "response.output_text", of, "text", `,"logprobs":[]`)
 		}
-		ok = r.emit(s, "response.content_part.added", of+`,"part":`+string(r.part(it, ""))) &&
-			r.pieces(s, it, "response."+kind+".delta", of, true, more) &&
-			r.emit(s, "response."+kind+".done", of+whole+quoted(content)+more) &&
-			r.emit(s, "response.content_part.done", of+`,"part":`+string(r.part(it, content)))
-	default:
-		kind, whole := "function_call_arguments", `,"arguments":`
-		if it.typ == "custom_tool_call" {
-			kind, whole = "custom_tool_call_input", `,"input":`
-		}
+		r.emit(s, "response.content_part.done", part(content))
+	case it.typ == "custom_tool_call":
 		s.spend(1, 0)
-		ok = r.pieces(s, it, "response."+kind+".delta", of, true, "") && r.emit(s, "response."+kind+".done", of+whole+quoted(content))
+		r.pieces(s, it, "response.custom_tool_call_input", of, "input", "")
+	default:
+		s.spend(1, 0)
+		r.pieces(s, it, "response.function_call_arguments", of, "arguments", "")
 	}
-	return ok && r.emit(s, "response.output_item.done", item(true))
+	r.emit(s, "response.output_item.done", item(true))
 }
 
-// pieces sends the deltas of an item. paid: the pieces are output tokens.
-func (r *responsesResponse) pieces(s *stream, it *responseItem, typ, of string, paid bool, more string) bool {
+// pieces sends the deltas of an item and their end, which repeats all in a field.
+func (r *responsesResponse) pieces(s *stream, it *responseItem, typ, of, field, more string) {
 	for _, p := range it.pieces {
-		if paid {
+		if it.typ != "reasoning" {
 			s.spend(1, 0)
 		}
 		own := more
 		if r.q.logprobs && own != "" {
 			own = `,"logprobs":` + string(list(responseLogprobs([]string{p})))
 		}
-		if !r.emit(s, typ, of+`,"delta":`+quoted(p)+own) {
-			return false
-		}
+		r.emit(s, typ+".delta", of+`,"delta":`+quoted(p)+own)
 	}
-	return true
+	r.emit(s, typ+".done", of+`,"`+field+`":`+quoted(strings.Join(it.pieces, ""))+more)
 }

@@ -22,6 +22,8 @@ type stream struct {
 	hidden  int64
 	gone    bool // the client has disconnected; generation may continue
 	stopped bool // generation has ended
+	binary  bool // messages of the AWS event-stream encoding
+	invoke  bool // whose data is encoded
 }
 
 // startStream sends the head of a stream. full is what the complete response costs.
@@ -110,6 +112,9 @@ func (s *stream) event(name string, data []byte) bool {
 
 // frame writes one event in the framing that was ordered.
 func (s *stream) frame(b []byte, name string, data []byte) []byte {
+	if s.binary {
+		return s.binaryFrame(b, name, data)
+	}
 	st := &s.x.st
 	eol := "\n"
 	if st.crlf {
@@ -173,20 +178,22 @@ func (s *stream) errorEvent() {
 		message = "Overloaded"
 	}
 	s.x.row.close(http.StatusOK, s.usageSoFar(), s.x.gone(), "error-event")
-	if s.x.anthropic {
-		s.buf = append(s.buf, "event: error\ndata: "...)
-		s.buf = append(s.buf, anthropicErrorOf(st.errorEvent, message)...)
-	} else if s.x.shape != nil && s.x.shape.name == "gemini" {
-		s.buf = append(s.buf, "data: "...)
-		s.buf = append(s.buf, geminiErrorOf(geminiErrorStatus(st.errorEvent), st.errorEvent, message, "")...)
-	} else if s.x.shape != nil && s.x.shape.name == "cohere" {
-		s.buf = append(s.buf, "event: message-end\ndata: "...)
-		s.buf = append(s.buf, cohereErrorOf(message)...)
-	} else {
-		s.buf = append(s.buf, "data: "...)
-		s.buf = append(s.buf, openAIErrorOf(message, st.errorEvent, "", st.code)...)
+	shape := ""
+	if s.x.shape != nil {
+		shape = s.x.shape.name
 	}
-	s.buf = append(s.buf, "\n\n"...)
+	switch {
+	case s.binary:
+		s.buf = append(s.buf, messageFrame("exception", st.errorEvent, fill(`{"message":$}`, message))...)
+	case s.x.anthropic:
+		s.buf = append(s.buf, "event: error\ndata: "+string(anthropicErrorOf(st.errorEvent, message))+"\n\n"...)
+	case shape == "gemini":
+		s.buf = append(s.buf, "data: "+string(geminiErrorOf(geminiErrorStatus(st.errorEvent), st.errorEvent, message, ""))+"\n\n"...)
+	case shape == "cohere":
+		s.buf = append(s.buf, "event: message-end\ndata: "+string(cohereErrorOf(message))+"\n\n"...)
+	default:
+		s.buf = append(s.buf, "data: "+string(openAIErrorOf(message, st.errorEvent, "", st.code))+"\n\n"...)
+	}
 	s.send()
 	s.end()
 	s.stopped = true
