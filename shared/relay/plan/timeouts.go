@@ -168,8 +168,8 @@ func (p *AttemptTimeouts) TimeoutFault() *fault.Fault {
 		return nil
 	}
 	switch p.watch.late.Load() {
-	case lateHead:
-		return fault.Newf(fault.RequestTimeout, "x-gateway-request-timeout", "The response did not begin within the request timeout (that header, or request_timeout of the config): %dms", p.head.Milliseconds())
+	case lateHead: // clients of other gateways compare this text; a config may have set the timeout, too
+		return fault.Newf(fault.RequestTimeout, "x-gateway-request-timeout", "Request exceeded the timeout sent in the request: %dms", p.head.Milliseconds())
 	case lateFirstToken:
 		return fault.Newf(fault.RequestTimeout, "x-gateway-first-token-timeout", "The first content of the stream did not arrive within the first token timeout (that header, or first_token_timeout of the config): %dms", p.firstToken.Milliseconds())
 	case lateIdle:
