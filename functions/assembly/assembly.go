@@ -1,6 +1,5 @@
-// Package assembly lists the families of the gateway, for the processes that
-// serve all of them: the container, the laptop, and the document of the
-// administration API.
+// Package assembly lists the families of the gateway: Administration for the laptop and the
+// document of the administration API, DataPlane for these and the container.
 package assembly
 
 import (

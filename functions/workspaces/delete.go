@@ -86,13 +86,13 @@ func errNotEmpty(counts []string) error {
 // so that none of them can add resources. If it fails midway, the workspace still exists and
 // the call can be repeated.
 func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
-	kinds := []resource.Kind{provider.KindProvider, route.KindConfig, prompt.KindPrompt, prompt.KindPartial, guard.KindGuardrail}
+	blocking := []resource.Kind{provider.KindProvider, route.KindConfig, prompt.KindPrompt, prompt.KindPartial, guard.KindGuardrail}
 	along := along
 	for _, d := range f.Dependents {
 		if d.Along {
 			along = append(along[:len(along):len(along)], d.Kind)
 		} else {
-			kinds = append(kinds, d.Kind)
+			blocking = append(blocking, d.Kind)
 		}
 	}
 	sc := inside(rec)
@@ -101,7 +101,7 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 			return err
 		}
 		var counts []string
-		for _, k := range kinds {
+		for _, k := range blocking {
 			rows, err := c.Resources.List(c.Context, sc, k)
 			if err != nil {
 				return err
@@ -114,7 +114,7 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 			return errNotEmpty(counts)
 		}
 	}
-	for _, k := range append([]resource.Kind{identity.KindKey}, append(kinds, along...)...) {
+	for _, k := range append([]resource.Kind{identity.KindKey}, append(blocking, along...)...) {
 		err := admin.Drain(c, sc, k, rowsOfRecord, func(tx *resource.Tx, rec *resource.Record) error {
 			if err := f.release(tx, rec); err != nil {
 				return err

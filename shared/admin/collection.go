@@ -63,7 +63,7 @@ type Collection[T any] struct {
 	DeleteBody []Field
 
 	// Admit rejects a call before anything is read; it may also move the call to the scope that
-	// its path implies. May reports whether the caller may act on a record; lists omit the
+	// its path implies. Authorize reports whether the caller may act on a record; lists omit the
 	// others.
 	Admit     func(c *Call, action string) error
 	Authorize func(c *Call, action string, row *resource.Row) bool

@@ -22,7 +22,7 @@ var ErrTime = errors.New("the pattern took too long on this text")
 type Budget struct {
 	mu      sync.Mutex
 	left    time.Duration
-	patient bool // never changes
+	patient bool // it does not end; never changes
 }
 
 // NewBudget returns a budget of LocalTime.

@@ -91,7 +91,7 @@ func (l *rates) takeAll(ctx context.Context, caller string, all []*counted, m Me
 			}
 		} else if ctx.Err() != nil {
 			refusal = fault.Unavailable(ctx.Err())
-		} else if l.hooks.FailedOpen != nil {
+		} else if l.hooks.FailedOpen != nil { // admitted without being counted
 			l.hooks.FailedOpen(ctx, h.subject, h.err)
 		}
 	}

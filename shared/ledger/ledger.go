@@ -29,7 +29,7 @@
 // stores a trace of it; see trace.go. A head with more than SplitAbove open entries
 // splits into shards, rows that hold a part of the budget; see shard.go.
 //
-// Rates fail open when the store is throttled (Hooks.FailedOpen), money fails closed.
+// Rates fail open when the store is unavailable or throttled (Hooks.FailedOpen), money fails closed.
 // This package must not contain prices, HTTP, or resources and their loading.
 package ledger
 

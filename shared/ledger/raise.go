@@ -22,7 +22,7 @@ func (r *Reservation) Raise(ctx context.Context, b Bound) error {
 		return nil
 	}
 	b.Counted = r.counted
-	if err := r.priced(b); err != nil {
+	if err := r.checkPriced(b); err != nil {
 		return err
 	}
 	return r.each(func(p *part) error { return raise(r.l, ctx, p, r.request, b) })

@@ -111,7 +111,7 @@ func (l *Ledger) Reserve(ctx context.Context, requestID string, subjects []*Subj
 		return nil, nil
 	}
 	r.counted = b.Counted
-	if err := r.priced(b); err != nil {
+	if err := r.checkPriced(b); err != nil {
 		return nil, err
 	}
 	err := r.each(func(p *part) error {
@@ -213,7 +213,9 @@ func (r *Reservation) each(f func(*part) error) error {
 	return closed(cmp.Or(errs...))
 }
 
-func (r *Reservation) priced(b Bound) error {
+// checkPriced fails for a model without a price, unless every subject with a cost budget allows
+// such models.
+func (r *Reservation) checkPriced(b Bound) error {
 	if b.Priced {
 		return nil
 	}

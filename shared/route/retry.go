@@ -69,7 +69,7 @@ type Schedule struct {
 	used       int
 	waited     time.Duration
 	serverWait bool // the provider named a wait: then there is no backoff any more
-	failed     bool // retries were configured and did not help
+	failed     bool // retries were configured, and did not help or would have waited too long
 }
 
 // Start begins with the first call. A nil Retry never retries.
@@ -125,7 +125,7 @@ func (s *Schedule) Repeat(status int) bool {
 }
 
 // Count is the value of the retry count header: 0 if the first call succeeded, n if retry n
-// did, -1 if the retries did not help.
+// did, -1 if the retries did not help, or if the provider asked for too long a wait.
 func (s *Schedule) Count() int {
 	if s.failed {
 		return -1

@@ -221,7 +221,8 @@ func (w *Traversal) report(n *node, probe bool, o Outcome) {
 	}
 }
 
-// stops is the stop rule of a fallback.
+// stops reports whether a fallback ends with an outcome: one that the gateway itself made, one
+// whose status on_status_codes does not list, or, without that list, a success.
 func (n *node) stops(o Outcome) bool {
 	if o.Exception {
 		return true

@@ -75,7 +75,7 @@ type UserKeys struct {
 	AutoCreate        *bool          `json:"user_api_key_auto_create,omitempty" doc:"Whether a user gets a key on joining a workspace."`
 	DefaultAutoCreate *bool          `json:"default_workspace_user_api_key_auto_create,omitempty" doc:"The same for the default workspace."`
 	TTL               int64          `json:"user_api_key_ttl,omitempty" min:"60" max:"315360000" doc:"Default lifetime of new keys in seconds."`
-	MaxTTL            int64          `json:"user_api_key_max_ttl,omitempty" min:"60" max:"315360000" doc:"Maximum lifetime of keys in seconds; keys without expiry are then rejected."`
+	MaxTTL            int64          `json:"user_api_key_max_ttl,omitempty" min:"60" max:"315360000" doc:"Maximum lifetime of keys in seconds. New keys without an end get it, and it cannot be removed later."`
 	MaxKeys           int64          `json:"max_user_api_keys,omitempty" min:"1" max:"10000" doc:"Maximum number of user keys in a workspace."`
 	RotationPeriod    RotationPeriod `json:"user_api_key_rotation_period,omitempty" doc:"Rotation period of keys: 1 to 365 days, weekly or monthly."`
 }

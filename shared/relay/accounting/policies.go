@@ -22,7 +22,7 @@ import (
 type PolicyState struct {
 	policies Set
 	early    []*ledger.Subject // counters that the request's own facts decided
-	sent     bool              // a budget has sent the request to another model
+	switched bool              // a budget has sent the request to another model
 	rerouted string            // that model, while it is the target
 	counted  []*ledger.Subject // of targets by which the request was counted
 	late     []*ledger.Subject // counters that the target decided
@@ -128,12 +128,12 @@ func (b *Bill) NextTarget() {
 
 // Reroute returns the fallback target of an exhausted budget; nil if there is none. It does so
 // once per request. A passed-through request names its own model, so it is not rerouted.
-func (r *PolicyState) Reroute(leaf *route.Leaf, raw bool, err error) *route.Leaf {
+func (r *PolicyState) Reroute(leaf *route.Leaf, passedThrough bool, err error) *route.Leaf {
 	f := fault.From(err)
-	if r.sent || raw || f.Code != fault.BudgetExhausted || f.Limit == nil || f.Limit.Fallback == "" {
+	if r.switched || passedThrough || f.Code != fault.BudgetExhausted || f.Limit == nil || f.Limit.Fallback == "" {
 		return nil
 	}
-	r.sent, r.rerouted = true, f.Limit.Fallback
+	r.switched, r.rerouted = true, f.Limit.Fallback
 	slug, model, _ := strings.Cut(strings.TrimPrefix(f.Limit.Fallback, "@"), "/")
 	return leaf.At(slug, model)
 }

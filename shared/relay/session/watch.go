@@ -61,6 +61,7 @@ func (w *Watch) tick() {
 	w.mu.Unlock()
 }
 
+// look checks whether the session may go on, and pings both ends when it is time.
 func (w *Watch) look() {
 	if err := w.Checker.Check(); err != nil {
 		f := fault.From(err)
