@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Mentions is what a body may name, by the names of its keys.
@@ -45,8 +46,8 @@ func mentioned(body []byte, wanted Mentions) (found Mentions) {
 			at := bytes.LastIndexByte(key, '"')
 			key = key[at+1:]
 			switch {
-			case bytes.IndexByte(key, '\\') >= 0 && !endsText(key), at < 0 && bytes.IndexByte(key, '_') >= 0:
-				return everything // it is written with escapes or more underscores than usual
+			case bytes.IndexByte(key, '\\') >= 0 && !endsText(key), at < 0 && bytes.IndexByte(key, '_') >= 0, !isASCII(key):
+				return everything // escapes, many underscores, or letters with an ASCII letter as their lower case
 			case at >= 0:
 				found |= mentions(appendCanonical(room[:0], key), lengths)
 			}
@@ -93,6 +94,15 @@ func mentions(key []byte, lengths *[256]uint64) (found Mentions) {
 		}
 	}
 	return found
+}
+
+func isASCII(key []byte) bool {
+	for _, c := range key {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // endsText reports whether the quote after the bytes is escaped, so that they are no key.

@@ -13,7 +13,7 @@ func FuzzMentioned(f *testing.F) {
 		`{"tools":[{"type":"web_search"}]}`, `{"toolConfig":{"Tools":[{"google_search":{}}]}}`, `{"plugins" : [{"id":"web"}]}`,
 		`{"mcp_servers":[{"url":"x"}]}`, `{"\u0074ools":[{"type":"mcp"}]}`, `{"to_ols":[{"type":"mcp"}]}`,
 		`{"tools` + strings.Repeat("_", 80) + `":[{"type":"mcp"}]}`, `{"request":{"enableSearch":true}}`, `[{"params":{"search_parameters":{}}}]`,
-		`{"input":[{"id":"msg_1"}]}`, `{"Items":[{"type":"compaction"}]}`, `{"\u0069nput":[{"id":"msg_1"}]}`, `{"file_id":"file-1"}`,
+		`{"input":[{"id":"msg_1"}]}`, `{"Items":[{"type":"compaction"}]}`, `{"\u0069nput":[{"id":"msg_1"}]}`, `{"file_id":"file-1"}`, `{"plugİns":[{"id":"web"}]}`, `{"İnput":[{"id":"msg_1"}]}`,
 		`{"messages":[{"content":"a school:\"tools\":"}]}`,
 	} {
 		f.Add([]byte(body))
